@@ -1,4 +1,4 @@
-"""What the contract suite of channels runs over; a new channel is one entry here."""
+"""The channels under the contract suite; a new channel is one entry here."""
 
 from tests.contract.discord_harness import DISCORD
 from tests.contract.email_harness import EMAIL

@@ -1,13 +1,13 @@
-"""A house over one real channel: the real rooms and the real adapter, on the platform that stands in.
+"""The product's rooms over one real channel adapter, on an emulated platform.
 
     async with living(adapter, tmp_path) as home:
         async with home.running():
-            await home.asked()
-            await home.answer("olga", "once")
-            await home.until_said("ann", "so be it")
+            approval = await home.request_approval()
+            await home.answer("olga", approval)
+            await home.until_texts("ann", "so be it")
 
-Ann and Bob may write to the bot; Olga is its operator; Mallory is a stranger. Where everybody is
-the operator of this machine, Ann is Olga, and nobody else is there.
+Ann and Bob may write to the bot; Olga is its operator; Mallory is a stranger. On a local channel every
+person is the operator, so Ann is Olga, and the others do not exist.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ LOOKS_S = 0.02
 STEP_S = 0.5
 """By which it moves."""
 MOST_LOOKS = 1_500
-"""In vain, before what was waited for is given up."""
+"""The time without success after which `until` gives up."""
 
 
 class Doored:
-    """A channel whose events pass by a harness, which tells people what became of them."""
+    """A channel whose events pass through a harness, which learns whether they were admitted."""
 
     def __init__(self, channel: Channel, home: "Home") -> None:
         self._channel = channel
@@ -53,19 +53,19 @@ class Doored:
             ready()
             self._home.up.set()
 
-        await self._channel.receive(self._home.harness.door(self._home.held(admit)), is_ready)
+        await self._channel.receive(self._home.harness.door(self._home.holding_admit(admit)), is_ready)
 
 
 class Home:
-    """One channel, its people and the processes that come and go.
+    """One channel, its people and its successive processes.
 
     Attributes:
-        facts: All that the channel has logged.
-        heard: Every event that came to be admitted.
-        came: Set by each event that comes.
-        open: While it is not set, events that came wait before they are stored.
-        gate: Likewise, behind it: they are stored, and the platform is not told.
-        up: Set when the channel hears.
+        facts: Everything that the channel has logged.
+        heard: Every event that was handed over for admission.
+        came: Set by each event.
+        open: While it is not set, events wait before they are stored.
+        gate: While it is not set, events are stored, but not yet acknowledged to the platform.
+        up: Set when the channel receives events.
     """
 
     def __init__(self, adapter: Adapter, harness: Harness, world: World) -> None:
@@ -79,9 +79,9 @@ class Home:
         self.open.set()
         self.gate.set()
         self._news = asyncio.Event()
-        self._given = harness.context
+        self._settings = harness.context
         self.world.store.after = self._committed
-        self.world.adapters[self.name] = self._made
+        self.world.adapters[self.name] = self._create
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class Home:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[House]:
-        """One process, from the moment that its channel hears; leaving it kills it."""
+        """Run one process, once its channel receives events; leaving the context kills it."""
         self.up.clear()
         async with self.world.running() as house:
             # Platforms are waited for in threads, and a house of fakes has one alone.
@@ -99,10 +99,10 @@ class Home:
                 yield house
 
     async def until(self, holds: Callable[[], Awaitable[T | None]]) -> T:
-        """Look after each commit until something holds; time passes only while nothing comes.
+        """Check after each commit until `holds` is true; time passes only while no event comes.
 
         Raises:
-            AssertionError: It never did; the message tells what came in, and what was logged.
+            AssertionError: It never was; the message lists the events and the log.
         """
         looks = 0
         while looks < MOST_LOOKS:
@@ -120,80 +120,80 @@ class Home:
 
     # --- people --------------------------------------------------------------------------------
 
-    async def said_to(self, who: str) -> Sequence[str]:
-        """What stands in somebody's chat."""
-        await self.turn_to(who)
-        return [one.text for one in await self.harness.messages()]
+    async def texts_of(self, person: str) -> Sequence[str]:
+        """Return the bot's texts in a person's chat."""
+        await self.turn_to(person)
+        return [message.text for message in await self.harness.messages()]
 
-    async def gather(self, *others: str) -> None:
-        """Let everybody talk in one chat from now on, the others too; approvals are asked there."""
-        for one in (*PEOPLE, *others):
-            await self.turn_to(one)
+    async def gather(self, *guests: str) -> None:
+        """Move everyone, and these guests, into one chat; approval requests go there as well."""
+        for name in (*PEOPLE, *guests):
+            await self.turn_to(name)
         room = await self.harness.gather()
         self.world.configure(approvals=ApprovalSettings(chat=f"{self.name}:{room}"))
 
-    async def turn_to(self, who: str) -> None:
-        """Let the harness be somebody."""
+    async def turn_to(self, person: str) -> None:
+        """Let the harness act as a person."""
         if not self.adapter.is_local:
-            await self.harness.turn_to(who)
+            await self.harness.turn_to(person)
 
-    async def say(self, who: str, text: str) -> bool:
-        """Write as somebody; like `Harness.say`, and time passes while the bot comes back."""
-        await self.turn_to(who)
+    async def say(self, person: str, text: str) -> bool:
+        """Write as a person; like `Harness.say`, but time passes while the bot reconnects."""
+        await self.turn_to(person)
 
-        async def told() -> bool:
+        async def delivered() -> bool:
             return saying.done()
 
         async with asyncio.TaskGroup() as group:
             saying = group.create_task(self.harness.say(text))
-            await self.until(told)
+            await self.until(delivered)
         return saying.result()
 
-    async def until_said(self, who: str, *words: str) -> Sequence[str]:
-        """Wait until somebody's chat holds all these words, and return its messages."""
+    async def until_texts(self, person: str, *parts: str) -> Sequence[str]:
+        """Wait until a person's chat contains all these parts, and return its texts."""
 
         async def holds() -> Sequence[str]:
-            said = await self.said_to(who)
-            whole = "\n".join(said).lower()
-            return said if all(word in whole for word in words) else ()
+            texts = await self.texts_of(person)
+            joined = "\n".join(texts).lower()
+            return texts if all(part in joined for part in parts) else ()
 
         return await self.until(holds)
 
-    async def asked(self) -> Approval:
-        """Let Ann's model want what must be approved; return the question once its card is shown."""
+    async def request_approval(self) -> Approval:
+        """Let Ann's turn call a tool that needs approval; return the request once its card is shown."""
         self.world.model.will(asks_for(("poke", '{"at": 1}')), says(POKED))
         await self.turn_to("ann")
         assert await self.harness.say("please poke")
 
         async def carded() -> Approval | None:
             rows = await self.world.store.select(Query(kind=RowKind.APPROVAL))
-            return next((one for one in map(APPROVALS.of, rows) if one.refs), None)
+            return next((approval for approval in map(APPROVALS.of, rows) if approval.refs), None)
 
         return await self.until(carded)
 
     async def newest(self) -> Approval:
-        """Return the question as it stands now."""
+        """Return the current state of the request."""
         rows = await self.world.store.select(Query(kind=RowKind.APPROVAL))
         return APPROVALS.of(rows[-1])
 
-    async def answer(self, who: str, approval: ApprovalRequest, choice: Choice = "once") -> bool:
-        """Answer as somebody: by a button, or by a command where there are none."""
-        await self.turn_to(who)
+    async def answer(self, person: str, approval: ApprovalRequest, choice: Choice = "once") -> bool:
+        """Answer as a person: by a button, or by a command where there are none."""
+        await self.turn_to(person)
         if self.adapter.capabilities.has_buttons:
             return await self.harness.press(approval.refs[0], approval.id, choice)
-        word = "approve" if choice == "once" else "deny"
-        return await self.harness.say(f"/{word} {approval.numbers[0].number}")
+        verb = "approve" if choice == "once" else "deny"
+        return await self.harness.say(f"/{verb} {approval.numbers[0].number}")
 
-    def logs_no_secret(self, *words: str) -> None:
+    def logs_no_secret(self, *texts: str) -> None:
         """Hold that no line of the log has a secret of the channel's, or these words. P8."""
-        secrets = (*self._given.secrets.values(), *words)
+        secrets = (*self._settings.secrets.values(), *texts)
         lines = (*self.facts, *map(repr, self.world.facts.seen))
-        assert [line for line in lines for one in secrets if one in line] == []
+        assert [line for line in lines for secret in secrets if secret in line] == []
 
     # --- inside --------------------------------------------------------------------------------
 
-    def held(self, admit: Admit) -> Admit:
-        """Return what admits events and waits where it is told to."""
+    def holding_admit(self, admit: Admit) -> Admit:
+        """Return an `admit` that waits at `open` and at `gate`."""
 
         async def admitted(envelope: Envelope) -> Admission:
             self.heard.append(envelope)
@@ -205,13 +205,13 @@ class Home:
 
         return admitted
 
-    def _made(self, context: ChannelContext) -> Channel:
-        own = self._given
+    def _create(self, context: ChannelContext) -> Channel:
+        settings = self._settings
         self.harness.context = replace(
             context,
-            settings=own.settings,
-            secrets=own.secrets,
-            mount=own.mount,
+            settings=settings.settings,
+            secrets=settings.secrets,
+            mount=settings.mount,
             log=noting(self.facts),
         )
         return cast("Channel", Doored(self.harness.make(), self))
@@ -225,7 +225,7 @@ class Home:
 
 @asynccontextmanager
 async def living(adapter: Adapter, directory: Path, **channel: object) -> AsyncGenerator[Home]:
-    """Start the platform, and make what outlives a process; `channel` are settings of the channel."""
+    """Start the platform and the state that outlives a process; `channel` are the channel's settings."""
     async with adapter.platform(directory) as harness:
         people: list[PersonSettings] = []
         name = harness.address.channel

@@ -1,8 +1,8 @@
-"""What the contract suite of channels needs: a door to admit to, and a platform to look at.
+"""The parts of the contract suite of channels: an ingress that records, and the platform's side.
 
 To put a channel under the suite, write a `Harness` for its platform's side and add an entry to
 `ADAPTERS` in tests/contract/channel_adapters.py. The suite reads the capabilities and proves each:
-what is supported works, what is not raises `NotSupported`.
+supported calls work, others raise `NotSupported`.
 """
 
 import asyncio
@@ -38,11 +38,10 @@ class Standing(Value):
     """One message of the bot, as people see it.
 
     Attributes:
-        text: All that is readable; of a card, every call, and how each ended once it has; of a file
-            its caption.
+        text: All readable text; of a card, every call and its outcome; of a file its caption.
         buttons: Approvals that can still be answered by pressing.
-        file: The name of a file and how many bytes it has; None for other messages.
-        receipts: What stands with it and is no text.
+        file: The name and size of a file in bytes; None for other messages.
+        receipts: Its receipts, which are not part of its text.
     """
 
     text: str
@@ -55,7 +54,7 @@ class Harness(Protocol):
     """The platform's side of one direct chat between the bot and one person.
 
     Attributes:
-        context: What the next adapter is handed.
+        context: The context of the next adapter.
     """
 
     context: ChannelContext
@@ -75,7 +74,7 @@ class Harness(Protocol):
         ...
 
     def door(self, admit: Admit) -> Admit:
-        """Return what the adapter is to admit by, so that `say` hears what became of it."""
+        """Return the adapter's `admit`, so that `say` learns whether an event was admitted."""
         ...
 
     def present(self) -> AbstractAsyncContextManager[None]:
@@ -83,28 +82,28 @@ class Harness(Protocol):
         ...
 
     def keep_limits(self) -> Callable[[], int]:
-        """Let the platform refuse calls that come too often; return what counts those, where it does."""
+        """Let the platform refuse calls that come too often; return a counter of them, if it has one."""
         ...
 
     async def turn_to(self, name: str) -> None:
-        """Let the person be another one, who shares the bot and is the same whenever named again.
+        """Act as another person, who is the same whenever named again.
 
-        The first one is called `ann`. Where everybody is the operator there is nobody else.
+        The first person is `ann`. A local channel has no other.
         """
         ...
 
     async def gather(self) -> str:
-        """Bring all who were there so far into one chat with the bot, where there are such.
+        """Bring all persons so far into one group chat with the bot, if the platform has groups.
 
-        From then on all is written and read there, and what is written is for the bot.
+        From then on the harness writes and reads there, and its messages address the bot.
 
         Returns:
-            The chat, as its addresses must say.
+            The chat's id in addresses.
         """
         ...
 
     async def cut(self) -> None:
-        """Cut the connection on which the bot hears of people; who was cut off comes back."""
+        """Cut the connection on which the bot receives events; the bot reconnects."""
         ...
 
     @property
@@ -118,7 +117,7 @@ class Harness(Protocol):
         ...
 
     async def say(self, text: str) -> bool:
-        """Write as the person; True once the platform was told, False when it was told to retry."""
+        """Write as the person; True once the event is acknowledged, False when the bot asked for a retry."""
         ...
 
     async def redeliver(self) -> bool:
@@ -136,11 +135,11 @@ class Harness(Protocol):
         ...
 
     def toasts(self) -> Sequence[str]:
-        """All that pressers were told alone, whoever they were, in order; where there is such."""
+        """All notices that only a presser sees, in order, if the platform has such."""
         ...
 
     async def messages(self) -> tuple[Standing, ...]:
-        """The bot's messages that stand, in order, once all that was sent so far has arrived."""
+        """The bot's messages that were not deleted, in order, once all sends so far have arrived."""
         ...
 
     async def sees_typing(self) -> bool:
@@ -148,20 +147,20 @@ class Harness(Protocol):
         ...
 
     async def tools_seen(self) -> tuple[str, ...]:
-        """How the newest tools stand, as people see it, like `shell running`; empty for nothing."""
+        """The displayed states of the newest tools, like `shell running`."""
         ...
 
     async def sees_preview(self) -> str:
-        """What the bot shows and has not sent, where there is such; empty for nothing."""
+        """The bot's native draft, empty if there is none."""
         ...
 
 
 class Desk:
-    """Stands for the one door: it stores in memory, and fails or waits as it is told.
+    """A stand-in for the ingress: it stores in memory, and fails or waits on demand.
 
     Attributes:
-        arrived: Every envelope that was handed over, duplicates included.
-        stored: Those that were stored.
+        arrived: Every envelope, duplicates included.
+        stored: The stored ones.
         fault: Raised in place of storing.
         holding: While set, `admit` waits.
     """
@@ -205,9 +204,9 @@ class Desk:
 
     @property
     def positions(self) -> Mapping[str, str]:
-        """How far reading has come, as a channel that is made now is told."""
-        found = (one.position for one in self.stored if one.position is not None)
-        return {one.scope: one.cursor for one in found}
+        """The read positions that a new channel gets."""
+        found = (position.position for position in self.stored if position.position is not None)
+        return {position.scope: position.cursor for position in found}
 
 
 class Place(Protocol):
@@ -215,12 +214,12 @@ class Place(Protocol):
 
     @property
     def facts(self) -> Sequence[str]:
-        """All that the adapters have said to the log."""
+        """Everything that the adapters have logged."""
         ...
 
     @property
     def secrets(self) -> Sequence[str]:
-        """What no log line may hold."""
+        """The secrets that no log line may contain."""
         ...
 
     def life(
@@ -230,7 +229,7 @@ class Place(Protocol):
         ...
 
     async def write(self, text: str) -> None:
-        """Write as the person, whether the bot is there or not; waits for nobody."""
+        """Write as the person, with or without a running bot; does not wait."""
         ...
 
 
@@ -244,18 +243,18 @@ class Adapter:
     """One channel under the suite.
 
     Attributes:
-        capabilities: What it must say of itself, and prove.
-        thread: A thread of the chat that exists, where there are threads.
+        capabilities: The capabilities that it must declare and prove.
+        thread: An existing thread of the chat, if the platform has threads.
         typing_thread: The thread in which `typing` shows; empty for the chat itself.
         carries_files: People can send files.
-        has_toasts: Who presses is told alone what came of it.
+        has_toasts: A presser gets a notice that only they see.
         has_groups: Several people can share a chat with the bot.
-        is_local: Everybody is the operator of this machine; there is nobody else.
-        loses: Lets the next message of this kind arrive, and its answer not, where there is a
-            server of the platform's that takes messages.
+        is_local: Its only person is the operator of this machine.
+        loses: Lets the next message of this kind arrive without an answer, if the platform has a
+            server that takes messages.
         platform: Starts the platform without the adapter, and ends it.
-        placed: Starts the platform alone; None where nobody can write while the bot is away.
-        needs: What the platform's side needs of the machine, see `REQUIREMENTS` in conftest.py.
+        placed: Starts the platform alone; None if people can't write while the bot is away.
+        needs: Requirements of the platform's side, see `REQUIREMENTS` in conftest.py.
     """
 
     name: str
@@ -296,7 +295,7 @@ def noting(facts: list[str]) -> Log:
 
 
 def asking_why(admit: Admit) -> Admit:
-    """Ask whoever denies with a reason for it, as the runtime does."""
+    """Ask a person who denies with a reason for it, as the runtime does."""
 
     async def admitted(envelope: Envelope) -> Admission:
         body = envelope.body
@@ -308,7 +307,7 @@ def asking_why(admit: Admit) -> Admit:
 
 
 def telling(admit: Admit, refused: asyncio.Event) -> Admit:
-    """Tell of each event that was not stored."""
+    """Report each event that was not stored."""
 
     async def admitted(envelope: Envelope) -> Admission:
         try:
@@ -323,7 +322,7 @@ def telling(admit: Admit, refused: asyncio.Event) -> Admit:
 async def first(*waits: Coroutine[object, object, object]) -> None:
     """Wait until one of them has ended, and leave the others."""
     async with asyncio.TaskGroup() as group:
-        sides = [group.create_task(one) for one in waits]
+        sides = [group.create_task(wait) for wait in waits]
         await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
         for side in sides:
             side.cancel()

@@ -1,4 +1,4 @@
-"""Over which channels a promise is tested, and what is said on them."""
+"""Selections of channels for the contract tests, and the messages that they send."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -27,34 +27,37 @@ AWKWARD = (
 
 
 def over(adapters: Iterable[Adapter]) -> pytest.MarkDecorator:
-    """Run a test over channels, each where the machine has what its platform's side needs."""
-    each = [pytest.param(one, id=one.name, marks=pytest.mark.needs(*one.needs)) for one in adapters]
-    return pytest.mark.parametrize("adapter", each)
+    """Run a test over channels, each if the machine meets the requirements of its platform."""
+    parameters = [
+        pytest.param(adapter, id=adapter.name, marks=pytest.mark.needs(*adapter.needs))
+        for adapter in adapters
+    ]
+    return pytest.mark.parametrize("adapter", parameters)
 
 
 every_channel = over(ADAPTERS)
-REAL = [one for one in ADAPTERS if not one.name.startswith("scripted")]
+REAL = [adapter for adapter in ADAPTERS if not adapter.name.startswith("scripted")]
 """Those that talk to a platform of their own; houses over the scripted one are everywhere else."""
 real_channels = over(REAL)
-WITH_STRANGERS = [one for one in REAL if not one.is_local]
-WITH_GROUPS = [one for one in WITH_STRANGERS if one.has_groups]
+WITH_STRANGERS = [adapter for adapter in REAL if not adapter.is_local]
+WITH_GROUPS = [adapter for adapter in WITH_STRANGERS if adapter.has_groups]
 
 
 def channels_that(flag: str) -> pytest.MarkDecorator:
     """The channels whose capabilities say yes to a flag."""
-    able = [one for one in ADAPTERS if getattr(one.capabilities, flag)]
+    able = [adapter for adapter in ADAPTERS if getattr(adapter.capabilities, flag)]
     return over(able)
 
 
 def channels_without(flag: str) -> pytest.MarkDecorator:
     """The others."""
-    unable = [one for one in ADAPTERS if not getattr(one.capabilities, flag)]
+    unable = [adapter for adapter in ADAPTERS if not getattr(adapter.capabilities, flag)]
     return over(unable)
 
 
 def channels_with_files() -> pytest.MarkDecorator:
     """The channels on which people send files."""
-    able = [one for one in ADAPTERS if one.carries_files]
+    able = [adapter for adapter in ADAPTERS if adapter.carries_files]
     return over(able)
 
 
@@ -94,7 +97,7 @@ CARD = Card(
     calls=(call(1), call(2)),
     deadline_at=EPOCH + timedelta(minutes=15),
 )
-FIRST, SECOND = (one.approval for one in CARD.calls)
+FIRST, SECOND = (adapter.approval for adapter in CARD.calls)
 DENIED = Ending(approval=SECOND, how="denied", by="the operator", at=EPOCH, reason="too early")
 APPROVED = Ending(approval=FIRST, how="approved", by="the operator", at=EPOCH)
 

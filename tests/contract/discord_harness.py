@@ -66,8 +66,8 @@ def discord_context(
     )
 
 
-class Told:
-    """Tells when ingress is done with an event, which is all that Discord's sender can wait for."""
+class Delivered:
+    """Signals when ingress is done with an event, the only thing that Discord's sender can wait for."""
 
     def __init__(self, admit: Admit) -> None:
         self._admit = admit
@@ -94,8 +94,10 @@ class Told:
     async def next(self, key: str, *, after: int) -> bool:
         """Whether the next event with a key was stored."""
         async with self._changed:
-            await self._changed.wait_for(lambda: any(one == key for one, _ in self._done[after:]))
-        return next(stored for one, stored in self._done[after:] if one == key)
+            await self._changed.wait_for(
+                lambda: any(event_key == key for event_key, _ in self._done[after:])
+            )
+        return next(stored for event_key, stored in self._done[after:] if event_key == key)
 
 
 @dataclass(kw_only=True)
@@ -107,7 +109,7 @@ class DiscordHarness:
     context: ChannelContext
     clock: ManualClock
     channel: Channel = field(init=False)
-    told: Told = field(init=False)
+    delivered: Delivered = field(init=False)
     newest: Message | Deed | None = None
     people: dict[str, Person] = field(default_factory=dict[str, Person])
     room: int = 0
@@ -117,8 +119,8 @@ class DiscordHarness:
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
-        self.told = Told(admit)
-        return asking_why(self.told)
+        self.delivered = Delivered(admit)
+        return asking_why(self.delivered)
 
     def present(self) -> AbstractAsyncContextManager[None]:
         return nothing_to_open()
@@ -151,7 +153,7 @@ class DiscordHarness:
 
     async def say(self, text: str) -> bool:
         to = f"<@{self.discord.bot}> " if self.room else ""
-        return await self._said(self.ann.says(self.place, f"{to}{text}"))
+        return await self._deliver(self.ann.says(self.place, f"{to}{text}"))
 
     @property
     def place(self) -> int:
@@ -159,42 +161,44 @@ class DiscordHarness:
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         sent = self.ann.sends(self.ann.direct, name, content, said_bytes=said_bytes)
-        return await self._said(sent)
+        return await self._deliver(sent)
 
     async def redeliver(self) -> bool:
         assert self.newest is not None
-        before = self.told.count()
+        before = self.delivered.count()
         if isinstance(self.newest, Deed):
             self.newest.again()
-            return await self.told.next(f"interaction/{self.newest.id}", after=before)
+            return await self.delivered.next(f"interaction/{self.newest.id}", after=before)
         if self.clock.sleeping():
             await self.clock.advance(AGAIN_S)
         else:
             self.discord.tell_message(self.newest)
-        return await self.told.next(_key(self.newest), after=before)
+        return await self.delivered.next(_key(self.newest), after=before)
 
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
         pressed: Choice = "deny_with_reason" if reason else choice
         carried = cards.data(approval, pressed)
-        everybody = {f"@{one.id}": one for one in (self.ann, *self.people.values())}
-        place = self.room or everybody[ref.address.chat].direct
-        deed = self.ann.presses(self.place, int(ref.message), carried, stands_in=place)
-        await deed.answered()
+        everyone = {f"@{person.id}": person for person in (self.ann, *self.people.values())}
+        place = self.room or everyone[ref.address.chat].direct
+        press = self.ann.presses(self.place, int(ref.message), carried, stands_in=place)
+        await press.answered()
         if reason:
-            deed = self.ann.submits(deed, reason)
-            await deed.answered()
-        self.newest = deed
+            press = self.ann.submits(press, reason)
+            await press.answered()
+        self.newest = press
         return True
 
     def toasts(self) -> Sequence[str]:
-        answers = [one for deed in self.discord.deeds.values() for one in deed.answers]
-        told = [cast("Mapping[str, object]", one.get("data") or {}) for one in answers]
-        return [str(one["content"]) for one in told if one.get("content")]
+        answers = [
+            one for interaction in self.discord.deeds.values() for one in interaction.answers
+        ]
+        delivered = [cast("Mapping[str, object]", one.get("data") or {}) for one in answers]
+        return [str(one["content"]) for one in delivered if one.get("content")]
 
     async def messages(self) -> tuple[Standing, ...]:
-        return tuple(standing(one) for one in self.discord.from_bot(self.place))
+        return tuple(standing(message) for message in self.discord.from_bot(self.place))
 
     async def sees_typing(self) -> bool:
         return str(self.ann.direct) in self.discord.typing
@@ -205,9 +209,9 @@ class DiscordHarness:
     async def sees_preview(self) -> str:
         return ""
 
-    async def _said(self, message: Message) -> bool:
+    async def _deliver(self, message: Message) -> bool:
         self.newest = message
-        return await self.told.next(_key(message), after=0)
+        return await self.delivered.next(_key(message), after=0)
 
 
 def _key(message: Message) -> str:

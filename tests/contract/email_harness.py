@@ -1,7 +1,7 @@
 """E-mail under the contract suite: the real libraries against real dovecot and postfix.
 
-A mail can't be changed, so a card's links can be followed after it has ended; what stands here as
-buttons are those of calls of which no later mail says how they ended.
+A mail can't be changed, so a card's links can be followed after it has ended; `buttons` are those of
+calls without an outcome in a later mail.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ CODE = re.compile(r"\[zc:(\w):([^:]+):")
 CODES: Mapping[Choice, str] = {"once": "o", "for_a_time": "t", "deny": "d", "deny_with_reason": "d"}
 
 
-def email_settings(mail: Servers, bot: str, **more: object) -> EmailSettings:
-    given: dict[str, object] = {
+def email_settings(mail: Servers, bot: str, **overrides: object) -> EmailSettings:
+    settings: dict[str, object] = {
         "address": bot,
         "password": SecretReference(env="MAIL_PASSWORD"),
         "imap_host": "localhost",
@@ -62,7 +62,7 @@ def email_settings(mail: Servers, bot: str, **more: object) -> EmailSettings:
         "authserv_id": AUTHSERV_ID,
         "sender_per_hour": 1_000,
     }
-    return EmailSettings.model_validate(given | more)
+    return EmailSettings.model_validate(settings | overrides)
 
 
 def email_context(
@@ -86,8 +86,8 @@ def email_context(
     )
 
 
-class Told:
-    """Tells when ingress is done with a mail, and how many of them are."""
+class Delivered:
+    """Signals when ingress is done with a mail, and counts them."""
 
     def __init__(self, admit: Admit) -> None:
         self._admit = admit
@@ -110,10 +110,10 @@ class Told:
 
 @dataclass(kw_only=True)
 class EmailHarness:
-    """What one person and the bot write to each other outside of any thread.
+    """The mails between one person and the bot outside of any thread.
 
     Attributes:
-        is_stranger: What they write stays unread.
+        is_stranger: The bot leaves their mails unread.
     """
 
     mail: Servers
@@ -125,7 +125,7 @@ class EmailHarness:
     directory: Path
     relay: Relay
     channel: Channel = field(init=False)
-    told: Told = field(init=False)
+    delivered: Delivered = field(init=False)
     seen: int = 0
     is_stranger: bool = False
     people: dict[str, str] = field(default_factory=dict[str, str])
@@ -135,8 +135,8 @@ class EmailHarness:
         return self.channel
 
     def door(self, admit: Admit) -> Admit:
-        self.told = Told(admit)
-        return self.told
+        self.delivered = Delivered(admit)
+        return self.delivered
 
     def present(self) -> AbstractAsyncContextManager[None]:
         return nothing_to_open()
@@ -169,20 +169,20 @@ class EmailHarness:
         return await self.write(mail_from(self.ann, self.bot, text))
 
     async def write(self, mail: EmailMessage) -> bool:
-        self.told.came.clear()
+        self.delivered.came.clear()
         await self.mail.deliver(self.bot, mail.as_bytes(), sender=self.ann)
         if self.is_stranger:
-            await self.told.came.wait()
+            await self.delivered.came.wait()
             return True
-        return await self._told(is_new=True)
+        return await self._wait_delivered(is_new=True)
 
     async def redeliver(self) -> bool:
-        """Once more what was refused; what was taken, as after a kill before it was recorded."""
-        self.told.came.clear()
-        if self.told.is_refused:
+        """Deliver a refused mail again; or a taken one, as after a kill before it was recorded."""
+        self.delivered.came.clear()
+        if self.delivered.is_refused:
             await self.clock.advance(AGAIN_S)
-            return await self._told(is_new=True)
-        newest = self.told.newest
+            return await self._wait_delivered(is_new=True)
+        newest = self.delivered.newest
         assert newest is not None
         assert newest.position is not None
         validity, _, uid = newest.position.cursor.partition(":")
@@ -192,8 +192,8 @@ class EmailHarness:
         again = Path(mkdtemp(dir=self.directory))
         shutil.copy(self.directory / "code-key", again)
         context = email_context(self.settings, self.clock, positions=before, directory=again)
-        async with receiving(EmailChannel(context), self.told):
-            return await self._told(is_new=False)
+        async with receiving(EmailChannel(context), self.delivered):
+            return await self._wait_delivered(is_new=False)
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         mail = mail_from(self.ann, self.bot)
@@ -210,9 +210,9 @@ class EmailHarness:
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
         card = next(
-            one
-            for one in await self.mail.mails(ref.address.chat)
-            if one["message-id"] == f"<{ref.message}>"
+            received
+            for received in await self.mail.mails(ref.address.chat)
+            if received["message-id"] == f"<{ref.message}>"
         )
         link = next(
             link
@@ -222,7 +222,7 @@ class EmailHarness:
         mail = mail_from(self.ann, self.bot, reason, subject=link, in_reply_to="")
         if ref.address.chat == self.ann:
             return await self.write(mail)
-        # Nobody is told that a code proves nothing, and what is written next is read after it.
+        # A useless code gets no answer, and the next mail is read after it.
         await self.mail.deliver(self.bot, mail.as_bytes(), sender=self.ann)
         return True
 
@@ -231,10 +231,10 @@ class EmailHarness:
 
     async def messages(self) -> tuple[Standing, ...]:
         # Programs show one of those that have the same Message-ID.
-        every = {str(one["message-id"]): one for one in await self.mail.mails(self.ann)}
-        mails = [one for one in every.values() if is_outside(one)]
-        text = "\n".join(body(one) for one in mails if "Re: " in one["subject"])
-        return tuple(standing(one, ended=text) for one in mails)
+        by_id = {str(mail["message-id"]): mail for mail in await self.mail.mails(self.ann)}
+        mails = [mail for mail in by_id.values() if is_outside(mail)]
+        text = "\n".join(body(mail) for mail in mails if "Re: " in mail["subject"])
+        return tuple(standing(mail, ended=text) for mail in mails)
 
     async def sees_typing(self) -> bool:
         return False
@@ -245,14 +245,14 @@ class EmailHarness:
     async def sees_preview(self) -> str:
         return ""
 
-    async def _told(self, *, is_new: bool) -> bool:
+    async def _wait_delivered(self, *, is_new: bool) -> bool:
         """Wait until a mail is marked as seen, or could not be stored."""
         try:
             async with asyncio.timeout(START_S):
-                await self.told.came.wait()
+                await self.delivered.came.wait()
         except TimeoutError:
             raise AssertionError(f"no mail came to the door within {START_S:g} s") from None
-        if self.told.is_refused:
+        if self.delivered.is_refused:
             return False
         self.seen += is_new
         await self.mail.wait_seen(self.bot, self.seen)
@@ -266,7 +266,8 @@ def is_outside(mail: EmailMessage) -> bool:
 def standing(mail: EmailMessage, *, ended: str) -> Standing:
     text, _, below = body(mail).partition("\n\n-- \n")
     files = [
-        (str(one.get_filename()), one.get_payload(decode=True)) for one in mail.iter_attachments()
+        (str(part.get_filename()), part.get_payload(decode=True))
+        for part in mail.iter_attachments()
     ]
     approvals = (CODE.search(link) for link in links(mail))
     return Standing(

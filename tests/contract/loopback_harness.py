@@ -87,40 +87,44 @@ class LoopbackHarness:
         return self.platform.chat(self.room or self.person)
 
     async def say(self, text: str) -> bool:
-        return await self._told(await self.platform.say(self.person, text, chat=self.room))
+        return await self._wait_delivered(
+            await self.platform.say(self.person, text, chat=self.room)
+        )
 
     async def redeliver(self) -> bool:
         assert self.newest is not None
-        return await self._told(await self.platform.redeliver(self.newest))
+        return await self._wait_delivered(await self.platform.redeliver(self.newest))
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         files = {name: content}
-        said = await self.platform.say(self.person, "", files=files, stated_bytes=said_bytes)
-        return await self._told(said)
+        event = await self.platform.say(self.person, "", files=files, stated_bytes=said_bytes)
+        return await self._wait_delivered(event)
 
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
-        shown = self.platform.chat(ref.address.chat).messages
-        card = next(one for one in shown if one.id == ref.message)
+        messages = self.platform.chat(ref.address.chat).messages
+        card = next(message for message in messages if message.id == ref.message)
         place = [call.approval for call in card.asked.calls].index(approval)
-        return await self._told(
+        return await self._wait_delivered(
             await self.platform.press(self.person, card, choice, call=place, reason=reason)
         )
 
     def toasts(self) -> Sequence[str]:
-        return [one.toast for one in self.events if one.toast]
+        return [event.toast for event in self.events if event.toast]
 
     async def messages(self) -> tuple[Standing, ...]:
         return tuple(
             Standing(
-                text=one.text,
-                buttons=one.buttons,
-                file=None if one.file is None else (one.file.name, len(one.file.content)),
-                receipts=one.receipts,
+                text=message.text,
+                buttons=message.buttons,
+                file=None
+                if message.file is None
+                else (message.file.name, len(message.file.content)),
+                receipts=message.receipts,
             )
-            for one in self.chat.from_bot
-            if not one.thread
+            for message in self.chat.from_bot
+            if not message.thread
         )
 
     async def sees_typing(self) -> bool:
@@ -132,7 +136,7 @@ class LoopbackHarness:
     async def sees_preview(self) -> str:
         return ""
 
-    async def _told(self, event: Event) -> bool:
+    async def _wait_delivered(self, event: Event) -> bool:
         self.newest = event
         self.events.append(event)
         refused = event.refused
@@ -166,7 +170,7 @@ def loopback(name: str, **settings: object) -> Adapter:
             yield LoopbackPlace(platform=platform)
 
     @asynccontextmanager
-    async def opened(directory: Path) -> AsyncGenerator[LoopbackHarness]:
+    async def open_platform(directory: Path) -> AsyncGenerator[LoopbackHarness]:
         async with Platform(**settings) as platform:
             context = loopback_context(platform)
             clock = cast("ManualClock", context.clock)
@@ -174,7 +178,7 @@ def loopback(name: str, **settings: object) -> Adapter:
 
     capabilities = LoopbackSettings.model_validate({"port": 1, **settings}).capabilities()
     return Adapter(
-        name=name, capabilities=capabilities, platform=opened, thread="t1", placed=placed
+        name=name, capabilities=capabilities, platform=open_platform, thread="t1", placed=placed
     )
 
 

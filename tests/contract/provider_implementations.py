@@ -1,4 +1,4 @@
-"""The providers that the contract suite runs over, each with what makes it behave as asked."""
+"""The providers under the contract suite, each with requests of known behaviour."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -29,14 +29,14 @@ from zeroclaw.value import replace
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A provider, and requests with a known fate.
+    """A provider, and requests with known outcomes.
 
     Attributes:
-        provider: What is tested.
-        short: Is answered with some text.
-        endless: Begins an answer that goes on until it is left.
-        overlong: Does not fit the window.
-        calling: Is answered with a tool call; None where the model calls none.
+        provider: The provider under test.
+        short: A request that gets some text.
+        endless: A request whose answer continues until its reader leaves.
+        overlong: A request that does not fit the window.
+        calling: A request that gets a tool call; None if the model can't call tools.
     """
 
     provider: Provider
@@ -55,7 +55,7 @@ def ask(text: str, *, bound: int | None = None) -> ModelRequest:
 
 
 async def played(provider: Provider, request: ModelRequest) -> list[StreamEvent]:
-    """Play one request; what of it comes together is chance, and left out."""
+    """Play one request; return its events with adjacent deltas merged, since their borders vary."""
     async with aclosing(provider.stream(request)) as events:
         return [
             replace(event, is_last=False) if isinstance(event, TextDelta) else event
@@ -123,7 +123,7 @@ async def scripted(_: Path) -> AsyncGenerator[Stage, None]:
 def local_provider(model: Path, *, child: Path = CHILD) -> LocalProvider:
     """The real model, in its child."""
     return LocalProvider(
-        # One thread, as other tests run beside it: two would spin, each waiting for the other.
+        # One thread: with other tests in parallel two would spin, each waiting for the other.
         rules=LocalRules(model_file=model, threads=1),
         facts=ProviderFacts(model=model.stem, context_tokens=2048, calls_tools=False),
         context=replace(context(), open_endpoint=over),

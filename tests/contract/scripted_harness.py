@@ -1,4 +1,4 @@
-"""The scripted channel under the contract suite: fakes keep the contract they stand for."""
+"""The scripted channel under the contract suite: fakes keep the contract that they imitate."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -80,8 +80,8 @@ class ScriptedHarness:
         return self.channel.address(self.person, direct=True)
 
     async def say(self, text: str) -> bool:
-        word, _, rest = text[1:].partition(" ")
-        body = Command(name=word, rest=rest) if text.startswith("/") else Said(text=text)
+        command, _, argument = text[1:].partition(" ")
+        body = Command(name=command, rest=argument) if text.startswith("/") else Said(text=text)
         return await self._deliver(body)
 
     async def redeliver(self) -> bool:

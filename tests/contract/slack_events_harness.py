@@ -1,6 +1,6 @@
 """Slack under the contract suite, when it calls us: signed posts to the real public listener.
 
-Here all is said in a thread, where answers are streamed.
+All messages are in a thread, where answers are streamed.
 """
 
 import dataclasses

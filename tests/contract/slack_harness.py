@@ -105,7 +105,7 @@ class SlackHarness:
         self.ann, self.thread = self.people[name]
 
     async def gather(self) -> str:
-        self.room = await self.slack.channel(*(one for one, _ in self.people.values()))
+        self.room = await self.slack.channel(*(person for person, _ in self.people.values()))
         return self.room
 
     async def cut(self) -> None:
@@ -127,12 +127,14 @@ class SlackHarness:
 
     async def say(self, text: str) -> bool:
         if self.room:
-            return await self._told(await self.ann.says(f"@zeroclaw {text}", channel=self.room))
-        return await self._told(await self.ann.says(text, thread=self.thread))
+            return await self._wait_delivered(
+                await self.ann.says(f"@zeroclaw {text}", channel=self.room)
+            )
+        return await self._wait_delivered(await self.ann.says(text, thread=self.thread))
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         sent = self.ann.sends(name, content, said_bytes=said_bytes, thread=self.thread)
-        return await self._told(await sent)
+        return await self._wait_delivered(await sent)
 
     async def redeliver(self) -> bool:
         assert self.newest is not None
@@ -142,32 +144,32 @@ class SlackHarness:
         else:
             self.newest.confirmed.clear()
             await self.newest.tell()
-        return await self._told(self.newest)
+        return await self._wait_delivered(self.newest)
 
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
         action = ACTIONS["deny_with_reason" if reason else choice]
-        everybody = {
+        everyone = {
             f"@{one.id}": one for one in (self.ann, *(one for one, _ in self.people.values()))
         }
-        place = self.room or everybody[ref.address.chat].direct
+        place = self.room or everyone[ref.address.chat].direct
         thread = ref.address.thread or ""
         pressed = self.ann.presses(ref.message, action, approval, channel=place, thread=thread)
-        told = await self._told(await pressed)
+        is_delivered = await self._wait_delivered(await pressed)
         if not reason:
-            return told
+            return is_delivered
         await self.slack.until(lambda: self.slack.views)
-        return await self._told(await self.ann.submits(self.slack.views[-1], reason))
+        return await self._wait_delivered(await self.ann.submits(self.slack.views[-1], reason))
 
     def toasts(self) -> Sequence[str]:
-        return [str(one["text"]) for one in self.slack.ephemeral]
+        return [str(message["text"]) for message in self.slack.ephemeral]
 
     async def messages(self) -> tuple[Standing, ...]:
         if self.room:  # in its threads too
             return tuple(map(standing, self.slack.standing.get(self.room, {}).values()))
         found = await self.slack.from_bot(self.ann.direct, thread=self.thread)
-        return tuple(standing(one, self.slack) for one in found)
+        return tuple(standing(message, self.slack) for message in found)
 
     async def sees_typing(self) -> bool:
         return bool(self.slack.at_work.get((self.ann.direct, THREAD)))
@@ -175,14 +177,14 @@ class SlackHarness:
     async def tools_seen(self) -> tuple[str, ...]:
         if not self.slack.tasks:
             beside = self.slack.at_work.get((self.ann.direct, THREAD), "").rstrip("…")
-            return tuple(f"{one} running" for one in beside.split(", ") if one)
-        words = {"in_progress": "running", "complete": "ok", "error": "failed"}
-        return tuple(f"{tool} {words[status]}" for tool, status in dict(self.slack.tasks).items())
+            return tuple(f"{name} running" for name in beside.split(", ") if name)
+        states = {"in_progress": "running", "complete": "ok", "error": "failed"}
+        return tuple(f"{tool} {states[status]}" for tool, status in dict(self.slack.tasks).items())
 
     async def sees_preview(self) -> str:
         return ""
 
-    async def _told(self, deed: Deed) -> bool:
+    async def _wait_delivered(self, deed: Deed) -> bool:
         """Wait until the bot has confirmed an event, or could not store it."""
         self.newest = deed
         await first(deed.confirmed.wait(), self.refused.wait())

@@ -1,4 +1,4 @@
-"""What the contract suite of the store runs over; a new implementation is one entry here."""
+"""The stores under the contract suite; a new implementation is one entry here."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -18,12 +18,12 @@ Opening = Callable[[Path, ManualClock], AbstractAsyncContextManager[Store]]
 
 @dataclass(frozen=True, kw_only=True)
 class Implementation:
-    """One way to keep things.
+    """One store.
 
     Attributes:
-        opened: Opens the store of a directory; the second opening finds what the first wrote,
-            where the implementation is durable.
-        durable: Closing forgets nothing.
+        opened: Opens the store of a directory; if the store is durable, a second opening finds the
+            rows of the first.
+        durable: Its content survives closing.
     """
 
     name: str
@@ -78,4 +78,4 @@ IMPLEMENTATIONS = (
     Implementation(name="watched", opened=_watched, durable=False),
     Implementation(name="off the record", opened=_off_the_record, durable=False),
 )
-DURABLE = tuple(one for one in IMPLEMENTATIONS if one.durable)
+DURABLE = tuple(implementation for implementation in IMPLEMENTATIONS if implementation.durable)

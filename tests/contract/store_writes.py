@@ -1,4 +1,4 @@
-"""What the contract suite of the store writes, in short words."""
+"""Short constructors of the writes in the store's contract suite."""
 
 import hashlib
 from datetime import timedelta
@@ -27,8 +27,12 @@ HERE = ConversationId("01HERE")
 THERE = ConversationId("01THERE")
 LATER = EPOCH + timedelta(days=30)
 
-every_store = pytest.mark.parametrize("kept", IMPLEMENTATIONS, ids=lambda one: one.name)
-durable_store = pytest.mark.parametrize("kept", DURABLE, ids=lambda one: one.name)
+every_store = pytest.mark.parametrize(
+    "backend", IMPLEMENTATIONS, ids=lambda implementation: implementation.name
+)
+durable_store = pytest.mark.parametrize(
+    "backend", DURABLE, ids=lambda implementation: implementation.name
+)
 
 
 def chore(*writes: Write) -> Commit:

@@ -110,7 +110,7 @@ class TelegramHarness:
 
     async def say(self, text: str) -> bool:
         to = f"@{self.telegram.account.bot.username} " if self.room else ""
-        return await self._told(self.ann.says(f"{to}{text}", chat=self.room))
+        return await self._wait_delivered(self.ann.says(f"{to}{text}", chat=self.room))
 
     async def redeliver(self) -> bool:
         assert self.newest is not None
@@ -118,11 +118,11 @@ class TelegramHarness:
             self.telegram.redeliver(self.newest)
         else:
             await self.clock.advance(AGAIN_S)
-        return await self._told(self.newest)
+        return await self._wait_delivered(self.newest)
 
     async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
         sent = self.ann.sends("document", content, name=name, claimed_size=said_bytes)
-        return await self._told(sent)
+        return await self._wait_delivered(sent)
 
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
@@ -130,22 +130,26 @@ class TelegramHarness:
         chat = self.telegram.account.chats[int(ref.address.chat)]
         card = self.telegram.message(chat, int(ref.message))
         pressed: Choice = "deny_with_reason" if reason else choice
-        told = await self._told(self.ann.presses(card, data=cards.data(approval, pressed)))
+        is_delivered = await self._wait_delivered(
+            self.ann.presses(card, data=cards.data(approval, pressed))
+        )
         if not reason:
-            return told
-        asked = await self.telegram.until(lambda: self._questions(card))
-        return await self._told(self.ann.says(reason, reply_to=asked[-1]))
+            return is_delivered
+        questions = await self.telegram.until(lambda: self._questions(card))
+        return await self._wait_delivered(self.ann.says(reason, reply_to=questions[-1]))
 
     def toasts(self) -> Sequence[str]:
         pressed = self.telegram.account.presses.values()
-        return [one.toast.text for one in pressed if one.toast is not None and one.toast.text]
+        return [
+            press.toast.text for press in pressed if press.toast is not None and press.toast.text
+        ]
 
     def _questions(self, card: Message) -> Sequence[Message]:
-        return [one for one in self.ann.chat.from_bot if one.reply_to is card]
+        return [message for message in self.ann.chat.from_bot if message.reply_to is card]
 
     async def messages(self) -> tuple[Standing, ...]:
         chat = self.room or self.ann.chat
-        return tuple(standing(one) for one in chat.from_bot if not one.thread)
+        return tuple(standing(message) for message in chat.from_bot if not message.thread)
 
     async def sees_typing(self) -> bool:
         return bool(self.ann.chat.actions)
@@ -156,7 +160,7 @@ class TelegramHarness:
     async def sees_preview(self) -> str:
         return self.ann.chat.draft(self.clock.monotonic()) or ""
 
-    async def _told(self, deed: Deed) -> bool:
+    async def _wait_delivered(self, deed: Deed) -> bool:
         """Wait until the bot has confirmed an update, or could not store it."""
         self.newest = deed
         self.refused.clear()
@@ -172,7 +176,7 @@ def standing(message: Message) -> Standing:
             {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.extra)},
         )
         for one in formatted.entities
-        if one.type in KINDS  # Telegram adds others of its own, such as addresses
+        if one.type in KINDS  # Telegram itself adds others, such as addresses
     )
     document = cast("dict[str, object]", message.media.get("document", {}))
     pressable = (parse_button_data(one.data) for one in message.buttons)

@@ -24,7 +24,7 @@ PATH = "/telegram"
 
 
 class OnPublic(NoMount):
-    """The mount of a daemon that has a public listener and nothing else."""
+    """The mount of a daemon that has only a public listener."""
 
     def __init__(self, listener: PublicListener) -> None:
         self._listener = listener

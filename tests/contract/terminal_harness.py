@@ -77,7 +77,7 @@ async def control_socket(directory: Path) -> AsyncGenerator[Control]:
 
 @dataclass(kw_only=True)
 class TerminalHarness:
-    """One client that is attached whenever there is somebody to attach to."""
+    """One client that attaches whenever a daemon is running."""
 
     directory: Path
     context: ChannelContext
@@ -87,8 +87,8 @@ class TerminalHarness:
     address: Address = OPERATOR
     person: str = "operator"
     items: dict[str, Line] = field(default_factory=dict[str, Line])
-    heard: list[str] = field(default_factory=list[str])
-    told: list[str] = field(default_factory=list[str])
+    events: list[str] = field(default_factory=list[str])
+    delivered: list[str] = field(default_factory=list[str])
     _written: list[Line] = field(default_factory=list[Line])
     _barriers: int = 0
 
@@ -135,7 +135,7 @@ class TerminalHarness:
         return None
 
     def _take(self, line: Line) -> None:
-        self.heard.append(str(line["type"]))
+        self.events.append(str(line["type"]))
         if line["type"] == "item" and line["kind"] != "person":
             self.items[str(line["id"])] = line
         elif line["type"] == "gone":
@@ -157,7 +157,7 @@ class TerminalHarness:
         return await self._write({"type": "press", **pressed})
 
     def toasts(self) -> Sequence[str]:
-        return self.told
+        return self.delivered
 
     async def messages(self) -> tuple[Standing, ...]:
         self._barriers += 1
@@ -168,7 +168,7 @@ class TerminalHarness:
 
     async def sees_typing(self) -> bool:
         await self.messages()
-        return "typing" in self.heard
+        return "typing" in self.events
 
     async def tools_seen(self) -> tuple[str, ...]:
         return ()
@@ -188,7 +188,7 @@ class TerminalHarness:
         while (answer := await self.lines.receive()) is not None:
             self._take(answer)
             if answer["type"] in {"received", "refused"} and answer["id"] == line["id"]:
-                self.told += filter(None, [str(answer.get("toast", ""))])
+                self.delivered += filter(None, [str(answer.get("toast", ""))])
                 return answer["type"] == "received"
         return False
 

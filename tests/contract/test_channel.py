@@ -1,4 +1,4 @@
-"""What every channel promises of what comes in: told only once stored, whole, in order, until it ends."""
+"""Every channel's promises for incoming events: acknowledged only once stored, complete, in order."""
 
 import asyncio
 from pathlib import Path
@@ -32,18 +32,18 @@ async def test_a_message_arrives_as_it_was_written(adapter: Adapter, tmp_path: P
 async def test_a_file_that_is_not_there_is_refused_for_good(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """By a channel that carries files and by one that does not; nobody asks for it again."""
-    gone = Attachment(reference="never-sent", name="a.txt", media_type="text/plain")
+    """By a channel that carries files and by one that does not; no retry fetches it."""
+    missing = Attachment(reference="never-sent", name="a.txt", media_type="text/plain")
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         with pytest.raises(Refused):
-            await harness.channel.fetch(gone, max_bytes=1_000)
+            await harness.channel.fetch(missing, max_bytes=1_000)
 
 
 @channels_with_files()
 async def test_a_file_is_fetched_however_often_and_no_further_than_it_may(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """Whatever size is claimed: what is larger than may come is refused for good (P9)."""
+    """A file above the limit is refused for good, whatever its stated size (P9)."""
     desk = Desk()
     content = b"milk" * 500
     async with adapter.opened(desk.admit, tmp_path) as harness:
@@ -58,7 +58,7 @@ async def test_a_file_is_fetched_however_often_and_no_further_than_it_may(
 
 @every_channel
 async def test_a_slash_and_a_word_is_a_command(adapter: Adapter, tmp_path: Path) -> None:
-    """What follows the word is kept as it was typed."""
+    """The command's argument stays as it was typed."""
     desk = Desk()
     async with adapter.opened(desk.admit, tmp_path) as harness:
         await harness.say('/tool shell {"command":  "ls"}')
@@ -114,29 +114,29 @@ async def test_a_message_that_comes_twice_carries_the_same_keys(
         await harness.say("hello")
         assert await harness.redeliver()
         await harness.say("hello")
-    first, again, other = desk.arrived
+    first, again, third = desk.arrived
     assert first.dedup == again.dedup
     assert first.message == again.message
-    assert not set(first.dedup) & set(other.dedup)
-    assert first.message != other.message
+    assert not set(first.dedup) & set(third.dedup)
+    assert first.message != third.message
 
 
 @every_channel
 async def test_messages_arrive_in_order(adapter: Adapter, tmp_path: Path) -> None:
     """However many come one after another (P2)."""
     desk = Desk()
-    said = [f"message {number}" for number in range(5)]
+    texts = [f"message {number}" for number in range(5)]
     async with adapter.opened(desk.admit, tmp_path) as harness:
-        for text in said:
+        for text in texts:
             await harness.say(text)
-    assert [envelope.body for envelope in desk.stored] == [Said(text=text) for text in said]
+    assert [envelope.body for envelope in desk.stored] == [Said(text=text) for text in texts]
 
 
 @every_channel
 async def test_a_cancelled_channel_ends_in_the_middle_of_an_admission(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """Nothing hangs, and the platform was not told that the message was received."""
+    """Nothing hangs, and the message was not acknowledged to the platform."""
     desk = Desk()
     desk.hold()
     async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""What every channel promises of the time in which its bot was not there."""
+"""Every channel's promises for messages of the time in which its bot was away."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ pytestmark = pytest.mark.slow
 placed_channels = pytest.mark.parametrize(
     "placed",
     [
-        pytest.param(one.placed, id=one.name, marks=pytest.mark.needs(*one.needs))
-        for one in ADAPTERS
-        if one.placed is not None
+        pytest.param(envelope.placed, id=envelope.name, marks=pytest.mark.needs(*envelope.needs))
+        for envelope in ADAPTERS
+        if envelope.placed is not None
     ],
 )
 SAID = [f"message {number}" for number in range(6)]
@@ -41,7 +41,7 @@ async def test_what_was_written_while_it_was_away_arrives_once_and_in_order(
             for text in SAID[4:]:
                 await place.write(text)
             await desk.holds(6)
-    assert [one.body for one in desk.stored] == [Said(text=text) for text in SAID]
+    assert [envelope.body for envelope in desk.stored] == [Said(text=text) for text in SAID]
 
 
 @placed_channels
@@ -61,14 +61,14 @@ async def test_what_could_not_be_stored_arrives_in_the_next_life(
         desk.release()
         async with place.life(desk.admit, desk.positions):
             await desk.holds(2)
-    assert [one.body for one in desk.stored] == [Said(text=text) for text in SAID[:2]]
+    assert [envelope.body for envelope in desk.stored] == [Said(text=text) for text in SAID[:2]]
 
 
 @placed_channels
 async def test_no_log_line_holds_a_secret_or_what_people_write(
     placed: Placing, tmp_path: Path
 ) -> None:
-    """Not in a life that went well, and not in one whose platform is told that it failed. P8."""
+    """Neither when all goes well nor when storing fails. P8."""
     desk = Desk()
     async with placed(tmp_path) as place:
         async with place.life(desk.admit, {}):
@@ -78,5 +78,5 @@ async def test_no_log_line_holds_a_secret_or_what_people_write(
             desk.came.clear()
             await place.write(SAID[1])
             await desk.came.wait()
-        told = "\n".join(place.facts)
-        assert not [one for one in (*place.secrets, *SAID) if one in told]
+        log = "\n".join(place.facts)
+        assert not [envelope for envelope in (*place.secrets, *SAID) if envelope in log]

@@ -1,4 +1,4 @@
-"""What every channel promises of approvals: the whole call is shown, pressed and settled."""
+"""Every channel's promises for cards: the whole call is shown, pressed and settled."""
 
 from pathlib import Path
 
@@ -25,10 +25,10 @@ async def test_a_card_shows_the_whole_call(adapter: Adapter, tmp_path: Path) -> 
     """Tool, summary, arguments, reason and hash of each call are there to be read (P5)."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         await harness.channel.ask(harness.address, CARD)
-        (shown,) = await harness.messages()
-    for one in CARD.calls:
-        parts = (str(one.number), one.tool, one.summary, one.arguments, one.why, one.hash8)
-        assert [part for part in parts if part not in shown.text] == []
+        (message,) = await harness.messages()
+    for call in CARD.calls:
+        parts = (str(call.number), call.tool, call.summary, call.arguments, call.why, call.hash8)
+        assert [part for part in parts if part not in message.text] == []
 
 
 @channels_that("has_buttons")
@@ -39,8 +39,8 @@ async def test_a_pressed_button_carries_the_call_and_the_card(
     desk = Desk()
     async with adapter.opened(desk.admit, tmp_path) as harness:
         ref = await harness.channel.ask(harness.address, CARD)
-        (shown,) = await harness.messages()
-        assert shown.buttons == {FIRST, SECOND}
+        (message,) = await harness.messages()
+        assert message.buttons == {FIRST, SECOND}
         assert await harness.press(ref, FIRST, "once")
         assert await harness.press(ref, SECOND, "deny", "too early")
     assert [envelope.body for envelope in desk.stored] == [
@@ -60,9 +60,9 @@ async def test_a_press_that_comes_twice_carries_the_same_keys(
         await harness.press(ref, FIRST, "once")
         await harness.redeliver()
         await harness.press(ref, SECOND, "once")
-    first, again, other = desk.arrived
+    first, again, third = desk.arrived
     assert first.dedup == again.dedup
-    assert not set(first.dedup) & set(other.dedup)
+    assert not set(first.dedup) & set(third.dedup)
 
 
 @every_channel
@@ -75,12 +75,12 @@ async def test_a_settled_card_says_how_each_call_ended_and_by_whom(
         await harness.channel.settle(ref, Outcome(card=CARD, endings=(DENIED,)))
         half = await harness.messages()
         assert not any(SECOND in message.buttons for message in half)
-        whole = Outcome(card=CARD, endings=(DENIED, APPROVED))
-        await harness.channel.settle(ref, whole)
+        outcome = Outcome(card=CARD, endings=(DENIED, APPROVED))
+        await harness.channel.settle(ref, outcome)
         once = await harness.messages()
-        await harness.channel.settle(ref, whole)
+        await harness.channel.settle(ref, outcome)
         assert await harness.messages() == once
     readable = " ".join(message.text for message in once).lower()
-    said = ("approved", "denied", "the operator", "too early", CARD.calls[0].summary)
-    assert [part for part in said if part not in readable] == []
+    texts = ("approved", "denied", "the operator", "too early", CARD.calls[0].summary)
+    assert [part for part in texts if part not in readable] == []
     assert not any(message.buttons for message in once)

@@ -1,4 +1,4 @@
-"""What every channel promises when its connection is cut: it comes back, loses nothing, doubles nothing."""
+"""Every channel's promises when its connection is cut: it reconnects, loses and doubles nothing."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ REPEATED = "\n\n(possible repeat)"
 
 
 async def say_and_cut(home: Home, text: str, holding: asyncio.Event) -> None:
-    """Write, and cut the connection while the event is held there; who is not told writes again."""
+    """Write, and cut the connection while the event is held; write again if it is not acknowledged."""
     holding.clear()
     home.came.clear()
     async with asyncio.TaskGroup() as group:
@@ -34,19 +34,19 @@ async def say_and_cut(home: Home, text: str, holding: asyncio.Event) -> None:
 async def test_a_connection_that_is_cut_while_an_event_is_stored_loses_and_doubles_nothing(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """Before it is stored, and after, when the platform was not told; no secret is logged.
+    """Before it is stored, and after that but before its acknowledgement; no secret is logged.
 
     P1, P2, P8, S2-01, S2-02.
     """
     async with living(adapter, tmp_path) as home, home.running():
         home.world.model.will(says("to one"), says("to two"), says("to three"))
         await say_and_cut(home, "one", home.open)
-        await home.until_said("ann", "to one")
+        await home.until_texts("ann", "to one")
         await say_and_cut(home, "two", home.gate)
-        await home.until_said("ann", "to two")
+        await home.until_texts("ann", "to two")
         assert await home.say("ann", "three")
-        said = await home.until_said("ann", "to three")
-        assert list(said) == ["to one", "to two", "to three"]
+        texts = await home.until_texts("ann", "to three")
+        assert list(texts) == ["to one", "to two", "to three"]
         assert len(home.world.model.requests) == 3
         home.logs_no_secret("to one")
 
@@ -60,18 +60,18 @@ async def test_a_connection_that_is_cut_while_an_answer_is_sent_shows_it_once(
     P1, P6, P8, S2-01, S2-06.
     """
     async with living(adapter, tmp_path) as home, home.running():
-        held = asyncio.Event()
+        holding = asyncio.Event()
         rest = TextDelta(text=f"{LONG}the end.")
-        home.world.model.will((TextDelta(text="One, "), held, rest, Finished(reason="stop")))
+        home.world.model.will((TextDelta(text="One, "), holding, rest, Finished(reason="stop")))
         if adapter.loses is not None:
             adapter.loses(home.harness, "text")
         assert await home.say("ann", "count")
         await home.harness.cut()
-        held.set()
-        await home.until_said("ann", "the end.")
+        holding.set()
+        await home.until_texts("ann", "the end.")
         home.world.model.will(says("that is all"))
         assert await home.say("ann", "all?")
-        said = await home.until_said("ann", "that is all")
-        whole = " ".join(" ".join(said).replace(REPEATED, "").split())
-        assert whole == f"One, {LONG}the end. that is all"
+        texts = await home.until_texts("ann", "that is all")
+        joined = " ".join(" ".join(texts).replace(REPEATED, "").split())
+        assert joined == f"One, {LONG}the end. that is all"
         home.logs_no_secret(LONG)

@@ -1,4 +1,4 @@
-"""What every channel promises of the files that it sends, and of those that it does not take."""
+"""Every channel's promises for the files that it sends, and for those that it does not take."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ async def test_a_file_stands_with_its_name_and_its_caption(
         ref = await harness.channel.send_file(harness.address, FILE)
         await harness.channel.send(harness.address, outgoing(harness, "after", "k2"))
         assert ref.address == harness.address
-        assert [(one.text, one.file) for one in await harness.messages()] == [
+        assert [(message.text, message.file) for message in await harness.messages()] == [
             ("before", None),
             (FILE.caption, (FILE.name, len(FILE.content))),
             ("after", None),
@@ -41,7 +41,7 @@ async def test_a_file_needs_no_caption_and_may_have_a_long_one(
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         await harness.channel.send_file(harness.address, replace(FILE, caption=""))
         await harness.channel.send_file(harness.address, replace(FILE, caption=LONGEST, key="f2"))
-        assert [one.text for one in await harness.messages()] == ["", LONGEST]
+        assert [message.text for message in await harness.messages()] == ["", LONGEST]
 
 
 @channels_that("max_file_bytes")
@@ -60,15 +60,15 @@ async def test_a_file_that_is_too_large_is_refused_for_good(
 async def test_a_repeated_file_shows_one_where_its_key_is_known(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """Elsewhere it may stand twice, which is why a repeat says that it may be one."""
+    """Elsewhere it may appear twice, so a repeat carries a note."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         first = await harness.channel.send_file(harness.address, FILE)
         again = await harness.channel.send_file(harness.address, FILE)
         is_known = adapter.capabilities.idempotent_send
         assert first == again or not is_known
-        # A key may be known for minutes, or to some readers: that is no promise, though one may stand.
-        shown = len(await harness.messages())
-        assert shown in {len({first, again}), 1 if is_known else 2}
+        # A platform may know a key for minutes only: no promise, though there may be one file.
+        count = len(await harness.messages())
+        assert count in {len({first, again}), 1 if is_known else 2}
 
 
 @channels_without("max_file_bytes")

@@ -1,4 +1,4 @@
-"""What every channel promises of calls that come too often: told so once, and never repeated by itself."""
+"""Every channel's promises for calls that come too often: one refusal, and no repeat by itself."""
 
 import asyncio
 from pathlib import Path
@@ -32,14 +32,14 @@ async def send_many(harness: Harness, count: int) -> None:
 async def test_what_comes_too_often_is_refused_once_and_passes_when_its_time_has_come(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """The adapter says how long to wait, asks no more by itself, and then sends. P6."""
+    """The adapter says how long to wait, does not retry by itself, and then sends. P6."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         refused = harness.keep_limits()
-        with pytest.raises(RateLimited) as told:
+        with pytest.raises(RateLimited) as raised:
             await send_many(harness, MOST)
         before = await texts(harness)
-        assert told.value.retry_after_s > 0
-        await harness.clock.advance(told.value.retry_after_s)
+        assert raised.value.retry_after_s > 0
+        await harness.clock.advance(raised.value.retry_after_s)
         await harness.channel.send(harness.address, outgoing(harness, "late", "late"))
         assert await texts(harness) == [*before, "late"]
         assert refused() == 1
@@ -63,15 +63,15 @@ async def test_a_bot_that_is_busy_from_its_first_second_on_causes_no_refusal(
         async with home.running():
             for number in range(9):
                 grows = asyncio.Event()
-                for who in PEOPLE:
-                    begun, rest = TextDelta(text="One, "), TextDelta(text=f"two, {number}.")
-                    home.world.model.will((begun, grows, rest, Finished(reason="stop")))
-                    await home.turn_to(who)
+                for person in PEOPLE:
+                    first, second = TextDelta(text="One, "), TextDelta(text=f"two, {number}.")
+                    home.world.model.will((first, grows, second, Finished(reason="stop")))
+                    await home.turn_to(person)
                     assert await home.harness.say("count")
                 await home.world.clock.advance(0.1)
                 grows.set()
-            for who in PEOPLE:
-                await home.until_said(who, "two, 8.")
-            await home.answer("olga", await home.asked())
-            await home.until_said("ann", POKED)
+            for person in PEOPLE:
+                await home.until_texts(person, "two, 8.")
+            await home.answer("olga", await home.request_approval())
+            await home.until_texts("ann", POKED)
             assert refused() == 0

@@ -1,4 +1,4 @@
-"""What every channel promises of a message whose answer was lost: found where it stands, or not."""
+"""Every channel's promises for a send whose answer was lost: its lookup finds the message or not."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from zeroclaw import DeliveryUnknown, NotSupported
 pytestmark = pytest.mark.slow
 
 
-async def begun(harness: Harness) -> str:
+async def begin_send(harness: Harness) -> str:
     """Let the chat begin, so that there is a mark."""
     await harness.channel.send(harness.address, outgoing(harness, "first", "k0"))
     mark = harness.channel.mark(harness.address)
@@ -30,10 +30,10 @@ async def begun(harness: Harness) -> str:
 
 @channels_that("can_lookup")
 async def test_a_message_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path: Path) -> None:
-    """As it stands, and people see nothing of it (P1)."""
+    """Unchanged, and people notice nothing (P1)."""
     assert adapter.loses is not None
     async with adapter.opened(Desk().admit, tmp_path) as harness:
-        mark = await begun(harness)
+        mark = await begin_send(harness)
         message = outgoing(harness, "*hello*")
         adapter.loses(harness, "text")
         with pytest.raises(DeliveryUnknown):
@@ -51,7 +51,7 @@ async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path:
     """With its buttons as they were (P5)."""
     assert adapter.loses is not None
     async with adapter.opened(Desk().admit, tmp_path) as harness:
-        mark = await begun(harness)
+        mark = await begin_send(harness)
         adapter.loses(harness, "card")
         with pytest.raises(DeliveryUnknown):
             await harness.channel.ask(harness.address, CARD)
@@ -65,7 +65,7 @@ async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path:
 async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: Path) -> None:
     """Before and after it was sent again."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
-        mark = await begun(harness)
+        mark = await begin_send(harness)
         message = outgoing(harness, "hello")
         seen = await looked(harness.channel, harness.address, message, mark)
         assert seen.ref is None
@@ -87,7 +87,7 @@ async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path:
     """Nor is it changed, though it has the same words."""
     assert adapter.loses is not None
     async with adapter.opened(Desk().admit, tmp_path) as harness:
-        mark = await begun(harness)
+        mark = await begin_send(harness)
         first = await harness.channel.send(harness.address, outgoing(harness, "hello"))
         message = outgoing(harness, "hello", "k2")
         adapter.loses(harness, "text")

@@ -1,4 +1,4 @@
-"""What every channel promises of what goes out: whole, in order, and all that it says it can."""
+"""Every channel's promises for outgoing messages: complete, in order, and each declared capability."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -198,12 +198,12 @@ async def test_what_is_previewed_is_seen_and_is_no_message(
         longer = outgoing(harness, "*hello*", draft=True)
         await harness.channel.preview(harness.address, replace(longer, plain=True))
         assert (await harness.sees_preview(), await texts(harness)) == (longer.rendered.plain, [])
-        other = outgoing(harness, "another", "k2", draft=True)
-        await harness.channel.preview(harness.address, other)
-        assert await harness.sees_preview() == other.rendered.plain
-        await harness.channel.send(harness.address, other)
+        second = outgoing(harness, "another", "k2", draft=True)
+        await harness.channel.preview(harness.address, second)
+        assert await harness.sees_preview() == second.rendered.plain
+        await harness.channel.send(harness.address, second)
         assert await harness.sees_preview() == ""
-        assert await texts(harness) == [other.rendered.body]
+        assert await texts(harness) == [second.rendered.body]
 
 
 @channels_that("native_draft")
@@ -298,9 +298,9 @@ async def test_an_answer_that_no_message_holds_stands_whole_where_it_was_asked(
     async with living(adapter, tmp_path) as home, home.running():
         home.world.model.will(says(answer[: len(answer) // 3], answer[len(answer) // 3 :]))
         assert await home.say("ann", "tell me all")
-        said = await home.until_said("ann", lines[-1])
-        assert len(said) > 1
-        assert [one for text in said for one in lines if one in text] == lines
-        assert [text.count("```") for text in said if text.count("```") % 2] == []
-        others = () if adapter.is_local else ("bob", "olga")
-        assert [text for one in others for text in await home.said_to(one)] == []
+        texts = await home.until_texts("ann", lines[-1])
+        assert len(texts) > 1
+        assert [one for text in texts for one in lines if one in text] == lines
+        assert [text.count("```") for text in texts if text.count("```") % 2] == []
+        bystanders = () if adapter.is_local else ("bob", "olga")
+        assert [text for one in bystanders for text in await home.texts_of(one)] == []

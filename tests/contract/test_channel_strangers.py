@@ -1,4 +1,4 @@
-"""What every channel promises of people whom nobody has let in: silence, or a code and nothing else."""
+"""Every channel's promises for strangers: silence, or a pairing code and nothing more."""
 
 from pathlib import Path
 
@@ -26,20 +26,20 @@ async def test_a_stranger_meets_silence_and_leaves_a_number(
 ) -> None:
     """Of message, command and press nothing is shown, kept or logged; those let in go on. P4, S2-03."""
     async with living(adapter, tmp_path) as home, home.running() as house:
-        asked = await home.asked()
+        approval = await home.request_approval()
         await home.turn_to("mallory")
         assert await home.harness.say(LET_ME_IN)
         assert await home.harness.say("/pending")
-        assert await home.answer("mallory", asked)
-        assert await home.answer("olga", asked)
-        await home.until_said("ann", POKED)
+        assert await home.answer("mallory", approval)
+        assert await home.answer("olga", approval)
+        await home.until_texts("ann", POKED)
         await home.turn_to("mallory")
         assert await home.harness.messages() == ()
         assert len(home.harness.toasts()) <= 1, "only Olga was told anything"
-        mine = [one for one in home.heard if one.sender.id == home.harness.person]
-        assert house.services.ingress.dropped == {home.name: len(mine)}
-        kept = repr(home.world.store.commits)
-        assert [one for one in (LET_ME_IN, home.harness.person) if one in kept] == []
+        from_stranger = [one for one in home.heard if one.sender.id == home.harness.person]
+        assert house.services.ingress.dropped == {home.name: len(from_stranger)}
+        persisted = repr(home.world.store.commits)
+        assert [one for one in (LET_ME_IN, home.harness.person) if one in persisted] == []
         assert [one for one in home.facts if LET_ME_IN in one] == []
         assert len(home.world.model.requests) == 2
 
@@ -48,30 +48,30 @@ async def test_a_stranger_meets_silence_and_leaves_a_number(
 async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_and_nothing_else(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """Of what they write and command there, nothing is shown, kept or sent to a model.
+    """Nothing of their messages and commands there is shown, stored or sent to a model.
 
-    Nor is a code, which everybody would read, where strangers get one in private. P4, S2-03.
+    Nor do they get a pairing code there, which the whole group would read. P4, S2-03.
     """
     async with living(adapter, tmp_path, pairing="code") as home:
         await home.gather("mallory")
         async with home.running() as house:
-            asked = await home.asked()
+            approval = await home.request_approval()
             await home.turn_to("mallory")
             assert await home.harness.say(LET_ME_IN)
             assert await home.harness.say("/whoami")
-            assert await home.answer("mallory", asked)
-            assert await home.answer("olga", asked)
-            said = await home.until_said("ann", POKED, "approved")
-            assert [one for one in said if "poke" not in one and POKED not in one] == []
+            assert await home.answer("mallory", approval)
+            assert await home.answer("olga", approval)
+            texts = await home.until_texts("ann", POKED, "approved")
+            assert [one for one in texts if "poke" not in one and POKED not in one] == []
             if adapter.capabilities.has_buttons:
-                told, *_ = home.harness.toasts()
-                assert told == "this is not yours to answer"
+                notice, *_ = home.harness.toasts()
+                assert notice == "this is not yours to answer"
             await home.turn_to("mallory")
-            mine = [one for one in home.heard if one.sender.id == home.harness.person]
-            assert not any(one.address.direct for one in mine)
-            assert house.services.ingress.dropped == {home.name: len(mine)}
-            kept = repr((home.world.store.commits, home.world.model.requests))
-            assert [one for one in (LET_ME_IN, home.harness.person) if one in kept] == []
+            from_stranger = [one for one in home.heard if one.sender.id == home.harness.person]
+            assert not any(one.address.direct for one in from_stranger)
+            assert house.services.ingress.dropped == {home.name: len(from_stranger)}
+            persisted = repr((home.world.store.commits, home.world.model.requests))
+            assert [one for one in (LET_ME_IN, home.harness.person) if one in persisted] == []
             assert [one for one in home.facts if LET_ME_IN in one] == []
             assert len(home.world.model.requests) == 2
 
@@ -94,15 +94,15 @@ async def test_a_stranger_gets_a_code_and_nothing_else_until_an_operator_lets_th
     async with living(adapter, tmp_path, pairing="code") as home, home.running() as house:
         await home.turn_to("mallory")
         assert await home.harness.say(LET_ME_IN)
-        code = await home.until_said("mallory", "your code is")
-        asked = await put_to_operators(home)
+        code = await home.until_texts("mallory", "your code is")
+        approval = await put_to_operators(home)
         assert await home.harness.say("/pending")
-        assert await home.answer("mallory", asked)
-        assert await home.answer("olga", asked)
-        let_in = await home.until_said("mallory", "you may talk to me now")
+        assert await home.answer("mallory", approval)
+        assert await home.answer("olga", approval)
+        let_in = await home.until_texts("mallory", "you may talk to me now")
         assert (code, let_in) == (let_in[:1], let_in[:2])
         assert house.services.ingress.dropped == {home.name: 2}
         home.world.model.will(says("hello, Mallory"))
         assert await home.harness.say("and now?")
-        await home.until_said("mallory", "hello, mallory")
+        await home.until_texts("mallory", "hello, mallory")
         assert LET_ME_IN not in repr(home.world.store.commits)

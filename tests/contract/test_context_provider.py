@@ -1,4 +1,4 @@
-"""What every Context Provider promises: a constant declaration, and equal texts for equal requests."""
+"""Every context provider's promises: a constant declaration, and equal texts for equal requests."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ async def test_equal_requests_get_equal_texts(name: str, tmp_path: Path) -> None
     provider = await PROVIDERS[name](tmp_path)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_listed(provider, REQUEST)) for _ in range(3)]
-    first, second, third = (one.result() for one in tasks)
+    first, second, third = (task.result() for task in tasks)
     assert first
     assert first == second == third
 
@@ -47,8 +47,8 @@ async def _listed(provider: ContextProvider, request: ContextRequest) -> list[Co
 async def test_what_it_adds_passes_the_room_that_asks(name: str, tmp_path: Path) -> None:
     """Nothing of it is taken for a secret, and it is one part for each text."""
     provider = await PROVIDERS[name](tmp_path)
-    every = ContextProviders((provider,), lambda _: False)
-    found = await every.gather(REQUEST, provider.spec.place)
+    providers = ContextProviders((provider,), lambda _: False)
+    found = await providers.gather(REQUEST, provider.spec.place)
     assert found.left_out == ()
     assert len(found.parts) == len(await provider.texts(REQUEST))
 
@@ -57,7 +57,7 @@ async def test_what_it_adds_passes_the_room_that_asks(name: str, tmp_path: Path)
 async def test_a_group_is_told_nothing_of_whose_turn_it_is(name: str, tmp_path: Path) -> None:
     """Others read along, and each of their turns begins as the last one did."""
     provider = await PROVIDERS[name](tmp_path)
-    ann, bob = (context_request(who, group=True) for who in ("Ann", "Bob"))
+    ann, bob = (context_request(person, group=True) for person in ("Ann", "Bob"))
     assert list(await provider.texts(ann)) == list(await provider.texts(bob))
 
 

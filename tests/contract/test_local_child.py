@@ -1,4 +1,4 @@
-"""The child process of the local provider: its life, its death, and what is told without it."""
+"""The child process of the local provider: its life, its death, and the errors without it."""
 
 import asyncio
 import os
@@ -184,7 +184,7 @@ def test_the_shipped_model_says_that_it_only_chats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trained", "told", "window", "said_by"),
+    ("trained", "reported", "window", "said_by"),
     [
         (2_048, None, 2_048, "the model file"),
         (
@@ -207,12 +207,12 @@ def test_the_shipped_model_says_that_it_only_chats() -> None:
     ],
 )
 def test_who_says_how_much_a_model_file_reads_is_told(
-    tmp_path: Path, trained: int | None, told: int | None, window: int, said_by: str
+    tmp_path: Path, trained: int | None, reported: int | None, window: int, said_by: str
 ) -> None:
     """Memory is taken for all of it at the start, so no file has more than is usual. S0-16."""
     model = tmp_path / "m.gguf"
     key = b"" if trained is None else text("llama.context_length") + pack("<II", 4, trained)
     model.write_bytes(b"GGUF" + pack("<IQQ", 3, 0, 1) + key)
-    settings = ProviderSettings(model_file=str(model), context_tokens=told)
+    settings = ProviderSettings(model_file=str(model), context_tokens=reported)
     facts = open_provider(settings, context()).facts
     assert (facts.context_tokens, facts.context_from) == (window, said_by)

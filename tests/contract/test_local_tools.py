@@ -1,8 +1,8 @@
-"""Local models call tools where their chat template has a place for them.
+"""Local models call tools if their chat template supports tools.
 
 No packaged model calls tools, so the answers come from a server that writes what llama.cpp's does
 (read off the packaged build, 2026-11: a first delta without content, calls in pieces, usage with
-timings at the end); what the real one does with definitions is looked at in its prompt.
+timings at the end); the real one's prompt shows how it formats definitions.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ REQUEST = ModelRequest(
 )
 
 
-def chunk(delta: Mapping[str, object], finish: str | None = None, **more: object) -> bytes:
+def chunk(delta: Mapping[str, object], finish: str | None = None, **fields: object) -> bytes:
     """One event, with the fields that llama.cpp's server writes and in its order."""
     body = {
         "choices": [{"finish_reason": finish, "index": 0, "delta": delta}],
@@ -54,17 +54,17 @@ def chunk(delta: Mapping[str, object], finish: str | None = None, **more: object
         "model": "m",
         "system_fingerprint": "b0-unknown",
         "object": "chat.completion.chunk",
-        **more,
+        **fields,
     }
     return f"data: {json.dumps(body)}\n\n".encode()
 
 
-def call(index: int, arguments: str, **named: str) -> bytes:
+def call(index: int, arguments: str, **fields: str) -> bytes:
     """A piece of a call; the first has an id, a type and a name."""
     function = (
-        {"name": named.pop("name"), "arguments": arguments} if named else {"arguments": arguments}
+        {"name": fields.pop("name"), "arguments": arguments} if fields else {"arguments": arguments}
     )
-    return chunk({"tool_calls": [{"index": index, **named, "function": function}]})
+    return chunk({"tool_calls": [{"index": index, **fields, "function": function}]})
 
 
 LLAMA = (
@@ -87,10 +87,10 @@ LLAMA = (
 
 
 async def facts_of(model: Path) -> ProviderFacts:
-    """What is known of a file that the configuration names; opened on a thread, as the daemon does."""
+    """Return the facts of a configured model file; opened on a thread, as the daemon does."""
     settings = ProviderSettings(model_file=str(model))
-    opened = await asyncio.to_thread(open_provider, settings, context())
-    return opened.facts
+    provider = await asyncio.to_thread(open_provider, settings, context())
+    return provider.facts
 
 
 @asynccontextmanager
@@ -135,7 +135,7 @@ async def test_a_model_whose_template_has_a_place_for_tools_calls_them(tmp_path:
 @pytest.mark.slow
 @pytest.mark.needs("llama")
 async def test_a_model_whose_template_has_none_is_not_told_of_tools(tmp_path: Path) -> None:
-    """And the person is told at the start that it only chats (S0-15)."""
+    """And the operator reads at the start that it only chats (S0-15)."""
     model = tmp_path / "m.gguf"
     model.write_bytes(gguf(CHATS))
     async with ModelServer() as server, local(model, server) as provider:
@@ -172,7 +172,7 @@ async def test_the_real_server_writes_definitions_into_the_prompt(
 
 
 async def prompt_of(endpoint: Endpoint) -> str:
-    """Ask llama.cpp's server what it makes of a request with a tool."""
+    """Return the prompt that llama.cpp's server makes of a request with a tool."""
     tool = {
         "type": "function",
         "function": {"name": WEATHER.name, "parameters": WEATHER.parameters},
@@ -185,6 +185,6 @@ async def prompt_of(endpoint: Endpoint) -> str:
         body=json.dumps(body).encode(),
     )
     async with http.open(request) as answer:
-        told = b"".join([piece async for piece in answer.chunks])
+        prompt = b"".join([piece async for piece in answer.chunks])
     await http.aclose()
-    return str(json.loads(told)["prompt"])
+    return str(json.loads(prompt)["prompt"])

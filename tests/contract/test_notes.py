@@ -1,4 +1,4 @@
-"""What notes need of a store, over all of them: kept once, ranked, and gone when they are forgotten."""
+"""The notes' needs of a store, over all stores: stored once, ranked, and gone once forgotten."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -18,7 +18,9 @@ ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada"
 ALONE = Address(channel="chat", account="bot", chat="ada", direct=True)
 CLUB = Address(channel="chat", account="bot", chat="club")
 HERE = ConversationId("01C")
-over_all = pytest.mark.parametrize("one", IMPLEMENTATIONS, ids=lambda one: one.name)
+over_all = pytest.mark.parametrize(
+    "implementation", IMPLEMENTATIONS, ids=lambda implementation: implementation.name
+)
 
 
 def note(text: str) -> Note:
@@ -27,27 +29,29 @@ def note(text: str) -> Note:
 
 @over_all
 async def test_what_fits_a_message_is_found_in_its_order(
-    one: Implementation, tmp_path: Path
+    implementation: Implementation, tmp_path: Path
 ) -> None:
     """Any word, more matching words first, then the newest; of this owner alone. S2-05."""
     async with AsyncExitStack() as stack:
-        notes = Notes(await stack.enter_async_context(one.opened(tmp_path, CLOCK)))
+        notes = Notes(await stack.enter_async_context(implementation.opened(tmp_path, CLOCK)))
         for text in ("likes green tea", "owns a car", "a green car", "lives in Rome"):
             await notes.add(owner_of(ALONE, ADA), note(text), most=9)
         await notes.add(owner_of(CLUB, ADA), note("the club's car is green"), most=9)
         recollection = Recollection(notes=notes, max_chars=1_000, redact=str)
         found = await recollection.choose(ALONE, ADA, "Which car is green?")
-        assert [each.number for each in found] == [3, 2, 1, 4]
-        told = await recollection.text(owner_of(ALONE, ADA), (2, 3), HERE)
-        assert told.index("owns a car") < told.index("a green car")
-        assert "club" not in told
+        assert [match.number for match in found] == [3, 2, 1, 4]
+        recalled = await recollection.text(owner_of(ALONE, ADA), (2, 3), HERE)
+        assert recalled.index("owns a car") < recalled.index("a green car")
+        assert "club" not in recalled
 
 
 @over_all
-async def test_a_note_that_is_forgotten_is_not_found(one: Implementation, tmp_path: Path) -> None:
-    """Neither by a search nor by those who had chosen it, and its number is not given again."""
+async def test_a_note_that_is_forgotten_is_not_found(
+    implementation: Implementation, tmp_path: Path
+) -> None:
+    """Neither by a search nor by an earlier selection, and its number is not reused."""
     async with AsyncExitStack() as stack:
-        notes = Notes(await stack.enter_async_context(one.opened(tmp_path, CLOCK)))
+        notes = Notes(await stack.enter_async_context(implementation.opened(tmp_path, CLOCK)))
         owner = owner_of(ALONE, ADA)
         await notes.add(owner, note("likes tea"), most=9)
         recollection = Recollection(notes=notes, max_chars=1_000, redact=str)
@@ -61,10 +65,10 @@ async def test_a_note_that_is_forgotten_is_not_found(one: Implementation, tmp_pa
 
 @over_all
 async def test_the_same_fact_told_twice_at_once_is_kept_once(
-    one: Implementation, tmp_path: Path
+    implementation: Implementation, tmp_path: Path
 ) -> None:
     async with AsyncExitStack() as stack:
-        notes = Notes(await stack.enter_async_context(one.opened(tmp_path, CLOCK)))
+        notes = Notes(await stack.enter_async_context(implementation.opened(tmp_path, CLOCK)))
         owner = owner_of(ALONE, ADA)
         async with asyncio.TaskGroup() as group:
             for text in ("likes tea", "Likes tea!", "likes  tea"):

@@ -1,4 +1,4 @@
-"""The openai provider against a real server that sends exactly the bytes it is told to."""
+"""The openai provider against a real server that sends exactly the scripted bytes."""
 
 import asyncio
 from base64 import b64encode
@@ -33,7 +33,7 @@ async def play(provider: Provider, text: str = "hi") -> list[StreamEvent]:
     return await played(provider, ask(text))
 
 
-def said(events: list[StreamEvent]) -> str:
+def text_of(events: list[StreamEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
@@ -46,12 +46,12 @@ async def test_text_is_told_while_the_stream_still_stands() -> None:
             assert await anext(events) == TextDelta(text="one ")
             await gate.reached()
             gate.open()
-            assert said([event async for event in events]) == "two"
+            assert text_of([event async for event in events]) == "two"
         await provider.aclose()
 
 
 async def test_a_stream_sent_byte_by_byte_is_the_same_answer() -> None:
-    """Each byte in an HTTP chunk of its own (S1-13)."""
+    """Each byte in a separate HTTP chunk (S1-13)."""
     stream = PINGED + b"".join(
         step.data for step in (delta(content="né 😀"), delta("stop"), chunk(choices=[], usage={}))
     )
@@ -99,7 +99,7 @@ async def test_bad_input_is_a_clear_error_and_the_next_request_works(
         server.raw(*parts, cut=kind is StreamBroken)
         with pytest.raises(kind):
             await play(provider)
-        assert said(await play(provider)) == "hi"
+        assert text_of(await play(provider)) == "hi"
         await provider.aclose()
 
 
@@ -108,7 +108,7 @@ async def test_a_kept_connection_that_the_server_closed_is_replaced_unseen() -> 
         provider = of(server)
         await play(provider)
         server.disconnect()
-        assert said(await play(provider)) == "hi"
+        assert text_of(await play(provider)) == "hi"
         assert len(server.requests) == 3
         await provider.aclose()
 
@@ -118,7 +118,7 @@ async def test_a_busy_endpoint_is_asked_again() -> None:
         provider = of(server)
         server.refuse(429, "slow down", headers={"retry-after": "0"}, times=2)
         server.refuse(529, "overloaded", headers={"retry-after": "0"})
-        assert said(await play(provider)) == "hi"
+        assert text_of(await play(provider)) == "hi"
         server.refuse(429, "slow down", headers={"retry-after": "3600"})
         with pytest.raises(ProviderOverloaded, match="slow down"):
             await play(provider)
@@ -166,25 +166,25 @@ async def test_sixty_answers_at_once_do_not_mix() -> None:
             tasks = [
                 group.create_task(play(provider, f"question {number:02}")) for number in range(60)
             ]
-        assert [said(task.result()) for task in tasks] == [f"answer {n}" for n in range(60)]
+        assert [text_of(task.result()) for task in tasks] == [f"answer {n}" for n in range(60)]
         await provider.aclose()
 
 
 @pytest.mark.slow
 async def test_the_server_does_the_same_from_a_process_of_its_own() -> None:
-    """What the journeys use: scripts, gates and requests over its control API."""
+    """The parts that journeys use: scripts, gates and requests over its control API."""
     async with ModelProcess() as server:
         provider, gate = of(server), server.gate()
         server.say("one ", gate, "two", key="gated")
         server.raw(
             role().data, delta(content="\u00e9").data, *(s.data for s in ending("stop", (1, 1)))
         )
-        assert said(await play(provider, "first")) == "é"
+        assert text_of(await play(provider, "first")) == "é"
         async with asyncio.TaskGroup() as group:
             playing = group.create_task(play(provider, "gated"))
             await gate.reached()
             gate.open()
-        assert said(playing.result()) == "one two"
+        assert text_of(playing.result()) == "one two"
         assert [request.last_user for request in server.requests] == ["first", "gated"]
         server.reset()
         assert server.requests == []

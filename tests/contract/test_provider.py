@@ -1,4 +1,4 @@
-"""What every provider promises, over all of them."""
+"""Every provider's promises."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -23,9 +23,9 @@ from zeroclaw.value import replace
 
 PICTURE = FilePart(digest="d", media_type="image/png", name="a.png", number=1, size_bytes=3)
 REAL = [pytest.mark.slow, pytest.mark.needs("llama", "model"), pytest.mark.timeout(300)]
-over_those_that_call = pytest.mark.parametrize("opened", [openai, scripted])
+over_those_that_call = pytest.mark.parametrize("opener", [openai, scripted])
 over_all = pytest.mark.parametrize(
-    "opened",
+    "opener",
     [
         pytest.param(openai, id="openai"),
         pytest.param(scripted, id="scripted"),
@@ -47,10 +47,10 @@ async def listen_at_most(events: AsyncGenerator[StreamEvent, None], seconds: flo
 
 @over_all
 async def test_an_answer_is_typed_events_with_the_finish_last_and_once(
-    opened: Opener, small_model: Path
+    opener: Opener, small_model: Path
 ) -> None:
     """Text comes in deltas, usage is reported, `Finished` ends it (S2-21, S0-22)."""
-    async with opened(small_model) as stage:
+    async with opener(small_model) as stage:
         events = await play(stage.provider, stage.short)
         assert [type(event) for event in events].count(Finished) == 1
         assert isinstance(events[-1], Finished)
@@ -60,9 +60,9 @@ async def test_an_answer_is_typed_events_with_the_finish_last_and_once(
 
 
 @over_those_that_call
-async def test_a_tool_call_leaves_whole(opened: Opener, small_model: Path) -> None:
+async def test_a_tool_call_leaves_whole(opener: Opener, small_model: Path) -> None:
     """One event a call, with the model's raw arguments (S1-10, S1-13, S0-23)."""
-    async with opened(small_model) as stage:
+    async with opener(small_model) as stage:
         assert stage.calling is not None
         events = await play(stage.provider, stage.calling)
         calls = [event.call for event in events if isinstance(event, ToolCallReady)]
@@ -71,37 +71,37 @@ async def test_a_tool_call_leaves_whole(opened: Opener, small_model: Path) -> No
 
 
 @over_all
-async def test_an_answer_left_early_disturbs_no_other(opened: Opener, small_model: Path) -> None:
+async def test_an_answer_left_early_disturbs_no_other(opener: Opener, small_model: Path) -> None:
     """Closing the generator ends the call; the provider goes on."""
-    async with opened(small_model) as stage:
+    async with opener(small_model) as stage:
         async with aclosing(stage.provider.stream(stage.endless)) as events:
             assert isinstance(await anext(events), TextDelta)
         assert isinstance((await play(stage.provider, stage.short))[-1], Finished)
 
 
 @over_all
-async def test_a_cancelled_answer_disturbs_no_other(opened: Opener, small_model: Path) -> None:
+async def test_a_cancelled_answer_disturbs_no_other(opener: Opener, small_model: Path) -> None:
     """Cancellation passes through, and the connection is free again."""
-    async with opened(small_model) as stage:
-        begun = asyncio.Event()
+    async with opener(small_model) as stage:
+        started = asyncio.Event()
 
         async def listen() -> None:
             async with aclosing(stage.provider.stream(stage.endless)) as events:
                 async for _ in events:
-                    begun.set()
+                    started.set()
 
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(listen())
-            await begun.wait()
+            await started.wait()
             listening.cancel()
         assert listening.cancelled()
         assert isinstance((await play(stage.provider, stage.short))[-1], Finished)
 
 
 @over_all
-async def test_a_time_out_of_the_caller_ends_the_call(opened: Opener, small_model: Path) -> None:
+async def test_a_time_out_of_the_caller_ends_the_call(opener: Opener, small_model: Path) -> None:
     """Deadlines are the caller's; reaching one leaves the provider usable."""
-    async with opened(small_model) as stage:
+    async with opener(small_model) as stage:
         async with aclosing(stage.provider.stream(stage.endless)) as events:
             await anext(events)
             with pytest.raises(TimeoutError):
@@ -111,46 +111,46 @@ async def test_a_time_out_of_the_caller_ends_the_call(opened: Opener, small_mode
 
 @over_all
 async def test_a_request_that_does_not_fit_is_an_overflow(
-    opened: Opener, small_model: Path
+    opener: Opener, small_model: Path
 ) -> None:
     """So that the turn can make it smaller; the conversation stays usable."""
-    async with opened(small_model) as stage:
+    async with opener(small_model) as stage:
         with pytest.raises(ContextOverflow):
             await play(stage.provider, stage.overlong)
         assert isinstance((await play(stage.provider, stage.short))[-1], Finished)
 
 
 @over_all
-async def test_calls_at_the_same_time_do_not_mix(opened: Opener, small_model: Path) -> None:
-    async with opened(small_model) as stage:
+async def test_calls_at_the_same_time_do_not_mix(opener: Opener, small_model: Path) -> None:
+    async with opener(small_model) as stage:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(play(stage.provider, stage.short)) for _ in range(4)]
         assert all(isinstance(task.result()[-1], Finished) for task in tasks)
 
 
 @over_all
-async def test_a_file_that_is_not_sent_along_is_a_line(opened: Opener, small_model: Path) -> None:
-    """Also for a model that takes none: what is not at hand is told, and nothing else asked. S1-08."""
-    async with opened(small_model) as stage:
-        asked = stage.short.messages[-1]
-        assert isinstance(asked, UserMessage)
-        named = replace(asked, files=(PICTURE,))
-        events = await play(stage.provider, replace(stage.short, messages=(named,)))
+async def test_a_file_that_is_not_sent_along_is_a_line(opener: Opener, small_model: Path) -> None:
+    """Also for a model that takes none: the line names the file, and nothing is fetched. S1-08."""
+    async with opener(small_model) as stage:
+        message = stage.short.messages[-1]
+        assert isinstance(message, UserMessage)
+        with_file = replace(message, files=(PICTURE,))
+        events = await play(stage.provider, replace(stage.short, messages=(with_file,)))
         assert isinstance(events[-1], Finished)
 
 
 @over_all
 async def test_what_it_takes_is_among_the_parts_of_the_wire(
-    opened: Opener, small_model: Path
+    opener: Opener, small_model: Path
 ) -> None:
     """The runtime sends a file to no other."""
-    async with opened(small_model) as stage:
+    async with opener(small_model) as stage:
         assert stage.provider.facts.takes <= {"images", "audio", "files"}
 
 
 @over_all
-async def test_a_provider_can_be_closed_twice_and_unused(opened: Opener, small_model: Path) -> None:
-    async with opened(small_model) as stage:
+async def test_a_provider_can_be_closed_twice_and_unused(opener: Opener, small_model: Path) -> None:
+    async with opener(small_model) as stage:
         await stage.provider.aclose()
         await stage.provider.aclose()
         assert stage.provider.facts.model

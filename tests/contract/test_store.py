@@ -1,4 +1,4 @@
-"""What every store promises about rows and logs: they come back, counted and in order."""
+"""Every store's promises for rows and logs: they come back, counted and in order."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -49,7 +49,7 @@ class Filters(TypedDict, total=False):
 
 
 class Columns(TypedDict, total=False):
-    """What a row is found by."""
+    """The columns of a row that queries filter by."""
 
     conversation: ConversationId
     place: str
@@ -61,10 +61,10 @@ class Columns(TypedDict, total=False):
 
 
 @every_store
-async def test_a_row_comes_back_as_it_was_put(kept: Implementation, tmp_path: Path) -> None:
+async def test_a_row_comes_back_as_it_was_put(backend: Implementation, tmp_path: Path) -> None:
     """Every column survives, instants to the microsecond, bodies to the byte."""
     due_at = EPOCH + timedelta(days=400, microseconds=1)
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(
             chore(
                 Put(
@@ -92,18 +92,18 @@ async def test_a_row_comes_back_as_it_was_put(kept: Implementation, tmp_path: Pa
 
 
 @every_store
-async def test_a_row_that_was_never_put_is_none(kept: Implementation, tmp_path: Path) -> None:
+async def test_a_row_that_was_never_put_is_none(backend: Implementation, tmp_path: Path) -> None:
     """A key belongs to its kind: the same key of another kind is another row."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(counter("a")))
 
         assert await store.get(RowKind.SWITCH, "a") is None
 
 
 @every_store
-async def test_each_put_makes_the_version_one_more(kept: Implementation, tmp_path: Path) -> None:
+async def test_each_put_makes_the_version_one_more(backend: Implementation, tmp_path: Path) -> None:
     """Versions count puts from 1, and a put replaces every column."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(
             chore(Put(kind=RowKind.COUNTER, key="a", body=b"1", state="old", due_at=LATER))
         )
@@ -126,35 +126,35 @@ async def test_each_put_makes_the_version_one_more(kept: Implementation, tmp_pat
     ],
 )
 async def test_a_row_is_found_by_what_it_was_put_with_last(
-    kept: Implementation, tmp_path: Path, changed: Columns, before: Filters
+    backend: Implementation, tmp_path: Path, changed: Columns, before: Filters
 ) -> None:
     """Whichever of its columns changes, or none."""
     first = Columns(conversation=HERE, place="p", due_at=EPOCH, state="old")
     last = Columns(**(first | changed))
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(Put(kind=RowKind.OUTBOX, key="a", body=b"1", **first)))
         again = Put(kind=RowKind.OUTBOX, key="a", body=b"2", **last)
         await store.commit(chore(again))
 
         row = Row(kind=RowKind.OUTBOX, key="a", version=2, body=b"2", **last)
         assert await store.get(RowKind.OUTBOX, "a") == row
-        here = Query(
+        query = Query(
             kind=RowKind.OUTBOX,
             conversation=row.conversation,
             place=row.place,
             due_before=LATER + timedelta(seconds=1),
             state=row.state,
         )
-        assert await store.select(here) == (row,)
+        assert await store.select(query) == (row,)
         assert await store.select(Query(kind=RowKind.OUTBOX, **before)) == ()
 
 
 @every_store
 async def test_a_put_at_the_expected_version_is_written(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """0 expects that there is no row; a number, that version."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(at("a", 0), counter("a", b"1")))
         await store.commit(chore(at("a", 1), counter("a", b"2")))
 
@@ -166,10 +166,10 @@ async def test_a_put_at_the_expected_version_is_written(
 @every_store
 @pytest.mark.parametrize("expect", [0, 1, 3])
 async def test_a_put_at_another_version_is_a_conflict(
-    kept: Implementation, tmp_path: Path, expect: int
+    backend: Implementation, tmp_path: Path, expect: int
 ) -> None:
-    """Compare-and-set: whoever has an old view writes nothing."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    """Compare-and-set: a writer with an old view writes nothing."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(counter("a", b"1"), counter("a", b"2")))
 
         with pytest.raises(Conflict):
@@ -181,10 +181,10 @@ async def test_a_put_at_another_version_is_a_conflict(
 
 @every_store
 async def test_an_expectation_that_holds_changes_nothing(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """`Expect` only looks, at rows that are there and at rows that are not."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(counter("a")))
         await store.commit(
             chore(
@@ -198,9 +198,9 @@ async def test_an_expectation_that_holds_changes_nothing(
 
 @every_store
 async def test_one_of_two_racing_compare_and_sets_wins(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """Two answers to one approval at the same instant: one is written, one is told."""
+    """Two answers to one approval at the same instant: one is written, the other refused."""
     outcomes: list[str] = []
 
     async def answer(store: Store, body: bytes) -> None:
@@ -210,7 +210,7 @@ async def test_one_of_two_racing_compare_and_sets_wins(
         except Conflict:
             outcomes.append("refused")
 
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(counter("a")))
         async with asyncio.TaskGroup() as group:
             group.create_task(answer(store, b"yes"))
@@ -221,10 +221,10 @@ async def test_one_of_two_racing_compare_and_sets_wins(
 
 @every_store
 async def test_a_deleted_row_is_gone_and_deleting_it_again_is_no_error(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """A key that comes back starts at version 1."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(counter("a"), counter("a")))
         await store.commit(chore(Delete(kind=RowKind.COUNTER, key="a")))
         await store.commit(chore(Delete(kind=RowKind.COUNTER, key="a")))
@@ -240,7 +240,7 @@ async def test_a_deleted_row_is_gone_and_deleting_it_again_is_no_error(
 
 
 async def put_outbox(store: Store) -> None:
-    """Four rows, put out of order, that no two filters tell apart the same way."""
+    """Four rows, put out of order; no two filters select the same ones."""
     soon, late = EPOCH + timedelta(seconds=1), EPOCH + timedelta(hours=1)
     await store.commit(
         chore(
@@ -293,11 +293,11 @@ FOUND: dict[str, tuple[Filters, str]] = {
 @every_store
 @pytest.mark.parametrize("name", FOUND)
 async def test_rows_are_found_by_every_filter_in_order_of_their_keys(
-    kept: Implementation, tmp_path: Path, name: str
+    backend: Implementation, tmp_path: Path, name: str
 ) -> None:
     """All filters must fit; the limit is applied last."""
     filters, expected = FOUND[name]
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await put_outbox(store)
 
         found = await store.select(Query(kind=RowKind.OUTBOX, **filters))
@@ -319,10 +319,10 @@ async def test_rows_are_found_by_every_filter_in_order_of_their_keys(
     ids=str,
 )
 async def test_rows_are_counted_by_every_filter(
-    kept: Implementation, tmp_path: Path, filters: Counted, expected: int
+    backend: Implementation, tmp_path: Path, filters: Counted, expected: int
 ) -> None:
     """As many as `select` would return without a limit, and none of another kind."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await put_outbox(store)
 
         assert await store.count(Query(kind=RowKind.OUTBOX, **filters)) == expected
@@ -332,9 +332,11 @@ async def test_rows_are_counted_by_every_filter(
 
 
 @every_store
-async def test_a_stream_counts_from_one_without_gaps(kept: Implementation, tmp_path: Path) -> None:
+async def test_a_stream_counts_from_one_without_gaps(
+    backend: Implementation, tmp_path: Path
+) -> None:
     """Streams count for themselves, and so do the logs."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(line(b"a"), line(b"b"), line(b"other", stream="t")))
         with pytest.raises(Conflict):
             await store.commit(chore(line(b"lost"), line(b"lost", after=9)))
@@ -353,9 +355,9 @@ async def test_a_stream_counts_from_one_without_gaps(kept: Implementation, tmp_p
 
 
 @every_store
-async def test_the_last_streams_come_in_pages(kept: Implementation, tmp_path: Path) -> None:
+async def test_the_last_streams_come_in_pages(backend: Implementation, tmp_path: Path) -> None:
     """Whatever their number, and however long each is."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         names = ("a", "b", "b", "c", "d")
         lines = (Append(log=LogKind.AUDIT, stream=name, body=b"x") for name in names)
         await store.commit(chore(*lines, Append(log=LogKind.JOURNAL, stream="z", body=b"x")))
@@ -366,9 +368,11 @@ async def test_the_last_streams_come_in_pages(kept: Implementation, tmp_path: Pa
 
 
 @every_store
-async def test_a_stream_is_read_on_from_where_one_was(kept: Implementation, tmp_path: Path) -> None:
+async def test_a_stream_is_read_on_from_where_one_was(
+    backend: Implementation, tmp_path: Path
+) -> None:
     """`after` and `limit` make pages."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(line(b"a"), line(b"b"), line(b"c")))
 
         page = await store.read(LogKind.AUDIT, "s", after=1, limit=1)
@@ -379,9 +383,9 @@ async def test_a_stream_is_read_on_from_where_one_was(kept: Implementation, tmp_
 
 
 @every_store
-async def test_an_empty_stream_has_nothing(kept: Implementation, tmp_path: Path) -> None:
-    """A stream that nobody wrote to is no error."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+async def test_an_empty_stream_has_nothing(backend: Implementation, tmp_path: Path) -> None:
+    """A stream without entries is no error."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         assert await store.read(LogKind.AUDIT, "s") == ()
         assert await store.last(LogKind.AUDIT, "s") is None
         assert await store.streams(LogKind.AUDIT) == ()
@@ -390,10 +394,10 @@ async def test_an_empty_stream_has_nothing(kept: Implementation, tmp_path: Path)
 @every_store
 @pytest.mark.parametrize("after", [0, 1, 3])
 async def test_an_entry_after_another_than_the_last_is_a_conflict(
-    kept: Implementation, tmp_path: Path, after: int
+    backend: Implementation, tmp_path: Path, after: int
 ) -> None:
-    """Whoever has an old view of a log adds nothing to it."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    """A writer with an old view of a log adds nothing to it."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(line(b"a"), line(b"b")))
 
         with pytest.raises(Conflict):

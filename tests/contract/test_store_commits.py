@@ -1,4 +1,4 @@
-"""What every store promises about a commit: once, bounded, all or nothing."""
+"""Every store's promises for a commit: once, bounded, all or nothing."""
 
 import asyncio
 from datetime import timedelta
@@ -46,10 +46,10 @@ from zeroclaw.store import (
 @every_store
 @pytest.mark.parametrize(("first", "second", "hit"), [("a", "a", "a"), ("ab", "cb", "b")])
 async def test_any_key_that_was_claimed_refuses_the_whole_commit(
-    kept: Implementation, tmp_path: Path, first: str, second: str, hit: str
+    backend: Implementation, tmp_path: Path, first: str, second: str, hit: str
 ) -> None:
     """One event has several keys, and any of them makes it a duplicate."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(claim(*first), counter("1")))
 
         with pytest.raises(AlreadyClaimed) as refused:
@@ -62,10 +62,10 @@ async def test_any_key_that_was_claimed_refuses_the_whole_commit(
 
 @every_store
 async def test_an_event_that_names_a_key_twice_is_still_one_event(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """Where a platform's two ids of an event are the same, that is no duplicate."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(claim("a", "a"), counter("1")))
 
         assert await keys(store) == ["1"]
@@ -73,12 +73,12 @@ async def test_an_event_that_names_a_key_twice_is_still_one_event(
 
 @every_store
 async def test_a_claim_that_has_expired_can_be_claimed_again(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """A platform's ids may start again after a while; until then they are taken."""
     clock = ManualClock()
     until = EPOCH + timedelta(seconds=10)
-    async with kept.opened(tmp_path, clock) as store:
+    async with backend.opened(tmp_path, clock) as store:
         await store.commit(chore(Claim(keys=("a",), until=until)))
 
         await clock.advance(9)
@@ -91,7 +91,7 @@ async def test_a_claim_that_has_expired_can_be_claimed_again(
 
 
 @every_store
-async def test_of_many_at_once_one_gets_the_claim(kept: Implementation, tmp_path: Path) -> None:
+async def test_of_many_at_once_one_gets_the_claim(backend: Implementation, tmp_path: Path) -> None:
     """The same event ten times at the same instant is admitted once."""
     outcomes: list[str] = []
 
@@ -102,7 +102,7 @@ async def test_of_many_at_once_one_gets_the_claim(kept: Implementation, tmp_path
         except AlreadyClaimed:
             outcomes.append("duplicate")
 
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         async with asyncio.TaskGroup() as group:
             for number in range(10):
                 group.create_task(admit(store, number))
@@ -116,10 +116,10 @@ async def test_of_many_at_once_one_gets_the_claim(kept: Implementation, tmp_path
 
 
 @every_store
-async def test_a_blob_is_kept_once_under_its_hash(kept: Implementation, tmp_path: Path) -> None:
+async def test_a_blob_is_kept_once_under_its_hash(backend: Implementation, tmp_path: Path) -> None:
     """Putting the same bytes again is no error."""
     body = bytes(range(256))
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(blob(body)))
         await store.commit(chore(blob(body), blob(b"")))
 
@@ -130,11 +130,11 @@ async def test_a_blob_is_kept_once_under_its_hash(kept: Implementation, tmp_path
 
 @every_store
 async def test_a_blob_at_the_cap_is_kept_and_one_above_is_refused(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """Too large refuses the whole commit; disk use is bounded."""
     at_cap, above = bytes(LARGEST_BLOB_BYTES), bytes(LARGEST_BLOB_BYTES + 1)
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(blob(at_cap)))
         with pytest.raises(StoreRefused):
             await store.commit(chore(counter("a"), blob(above)))
@@ -146,10 +146,10 @@ async def test_a_blob_at_the_cap_is_kept_and_one_above_is_refused(
 
 @every_store
 async def test_a_blob_under_a_name_that_is_not_its_hash_is_refused(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """The name is the proof of what it names."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    """The name proves the content."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         with pytest.raises(StoreRefused):
             await store.commit(chore(PutBlob(digest=blob(b"other").digest, body=b"this")))
 
@@ -168,10 +168,10 @@ REFUSED: dict[str, Write] = {
 @every_store
 @pytest.mark.parametrize("last", REFUSED)
 async def test_a_last_write_that_is_refused_undoes_every_kind_of_write_before_it(
-    kept: Implementation, tmp_path: Path, last: str
+    backend: Implementation, tmp_path: Path, last: str
 ) -> None:
     """A commit is written whole or not at all."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(claim("taken"), counter("there"), counter("doomed"), line(b"a")))
 
         with pytest.raises(StoreRefused):
@@ -200,9 +200,9 @@ async def test_a_last_write_that_is_refused_undoes_every_kind_of_write_before_it
 
 @every_store
 async def test_a_refused_commit_leaves_the_others_of_its_instant_whole(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """A hundred tasks commit at once; the refused ones take nobody with them."""
+    """A hundred tasks commit at once; the refused ones affect no other."""
     refused: list[int] = []
 
     async def write(store: Store, number: int) -> None:
@@ -214,7 +214,7 @@ async def test_a_refused_commit_leaves_the_others_of_its_instant_whole(
         except Conflict:
             refused.append(number)
 
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         async with asyncio.TaskGroup() as group:
             for number in range(100):
                 group.create_task(write(store, number))
@@ -227,7 +227,7 @@ async def test_a_refused_commit_leaves_the_others_of_its_instant_whole(
 
 
 @every_store
-async def test_what_was_written_is_read(kept: Implementation, tmp_path: Path) -> None:
+async def test_what_was_written_is_read(backend: Implementation, tmp_path: Path) -> None:
     """A read sees every commit that returned before it began, in every task."""
 
     async def count(store: Store, stream: str) -> list[int]:
@@ -238,16 +238,18 @@ async def test_what_was_written_is_read(kept: Implementation, tmp_path: Path) ->
             seen.append(0 if last is None else last.sequence)
         return seen
 
-    async with kept.opened(tmp_path, ManualClock()) as store, asyncio.TaskGroup() as group:
+    async with backend.opened(tmp_path, ManualClock()) as store, asyncio.TaskGroup() as group:
         tasks = [group.create_task(count(store, f"s{number}")) for number in range(20)]
 
     assert [task.result() for task in tasks] == [[1, 2, 3, 4, 5]] * 20
 
 
 @every_store
-async def test_a_cancelled_commit_is_whole_or_undone(kept: Implementation, tmp_path: Path) -> None:
-    """Whoever is cancelled while committing finds both writes, or neither."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+async def test_a_cancelled_commit_is_whole_or_undone(
+    backend: Implementation, tmp_path: Path
+) -> None:
+    """After a cancelled commit both writes are there, or neither."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         async with asyncio.TaskGroup() as group:
             for number in range(50):
                 task = group.create_task(
@@ -266,7 +268,7 @@ async def test_a_cancelled_commit_is_whole_or_undone(kept: Implementation, tmp_p
 
 @every_store
 async def test_plans_that_run_at_once_take_different_numbers(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """Above those of an earlier release, whose rows the first plan replaces."""
 
@@ -274,21 +276,21 @@ async def test_plans_that_run_at_once_take_different_numbers(
         first, writes = await take_numbers(reads, "chat", 2)
         return chore(*writes), first
 
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         older = (COUNTERS.put(f"chat#{last}", last, place="chat") for last in (3, 4))
         await store.commit(chore(*older))
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(transact(store, take)) for _ in range(TRIES)]
-        left = await keys(store)
+        remaining = await keys(store)
 
     assert sorted(task.result() for task in tasks) == list(range(5, 5 + 2 * TRIES, 2))
-    assert left == ["chat"]
+    assert remaining == ["chat"]
 
 
 @every_store
 @pytest.mark.parametrize("is_by_key", [True, False])
 async def test_of_plans_that_end_the_same_row_at_once_one_does(
-    kept: Implementation, tmp_path: Path, *, is_by_key: bool
+    backend: Implementation, tmp_path: Path, *, is_by_key: bool
 ) -> None:
     """Found by its key or in a selection; the others plan again, and find it ended or deleted."""
 
@@ -302,7 +304,7 @@ async def test_of_plans_that_end_the_same_row_at_once_one_does(
         end = COUNTERS.delete("1") if erases else COUNTERS.put("1", 9, place="here")
         return chore(end), True
 
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(COUNTERS.put("1", 0, place="here")))
         async with asyncio.TaskGroup() as group:
             tasks = [

@@ -1,4 +1,4 @@
-"""What every store promises about who may write, and about tomorrow."""
+"""Every store's promises for fences, durability and size."""
 
 import asyncio
 from pathlib import Path
@@ -45,10 +45,10 @@ def turn(fence: Fence | None, *writes: Write, conversation: ConversationId = HER
 
 @every_store
 async def test_the_holder_of_the_newest_fence_may_write(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """Each conversation has a fence of its own."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    """Each conversation has a separate fence."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         here, there = await store.lease(HERE), await store.lease(THERE)
         await store.commit(turn(here, counter("1")))
         await store.commit(turn(there, counter("2"), conversation=THERE))
@@ -59,10 +59,10 @@ async def test_the_holder_of_the_newest_fence_may_write(
 
 @every_store
 async def test_an_older_fence_is_worthless_once_somebody_newer_has_the_conversation(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """Of two holders the older one writes nothing, however late it wakes up."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         older, newer = await store.lease(HERE), await store.lease(HERE)
         assert newer.token > older.token
 
@@ -75,10 +75,10 @@ async def test_an_older_fence_is_worthless_once_somebody_newer_has_the_conversat
 
 @every_store
 async def test_an_older_fence_stays_worthless_when_nobody_holds_the_newer_one(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """A store may forget a conversation that nobody has, but not that it was taken since (P2)."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    """A store may forget a conversation without a holder, but not its newest fence (P2)."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         older = await store.lease(HERE)
         await store.lease(HERE)
 
@@ -89,10 +89,10 @@ async def test_an_older_fence_stays_worthless_when_nobody_holds_the_newer_one(
 @every_store
 @pytest.mark.parametrize("point", [point for point in DurablePoint if point not in UNFENCED])
 async def test_a_conversation_is_not_written_without_a_fence(
-    kept: Implementation, tmp_path: Path, point: DurablePoint
+    backend: Implementation, tmp_path: Path, point: DurablePoint
 ) -> None:
     """Every point but the inbox and an answer needs the fence."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         with pytest.raises(Fenced):
             await store.commit(Commit(point=point, writes=(counter("a"),), conversation=HERE))
 
@@ -102,13 +102,13 @@ async def test_a_conversation_is_not_written_without_a_fence(
 @every_store
 @pytest.mark.parametrize("point", sorted(UNFENCED))
 async def test_the_inbox_and_an_answer_need_no_fence(
-    kept: Implementation, tmp_path: Path, point: DurablePoint
+    backend: Implementation, tmp_path: Path, point: DurablePoint
 ) -> None:
-    """Messages and answers come in while somebody else holds the conversation."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
-        held = await store.lease(HERE)
+    """Messages and answers come in while another holder has the conversation."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
+        fence = await store.lease(HERE)
         await store.commit(Commit(point=point, writes=(counter("a"),), conversation=HERE))
-        await store.commit(turn(held, counter("b")))
+        await store.commit(turn(fence, counter("b")))
 
         assert await keys(store) == ["a", "b"]
 
@@ -116,10 +116,10 @@ async def test_the_inbox_and_an_answer_need_no_fence(
 @every_store
 @pytest.mark.parametrize("scope", [THERE, None], ids=["another's", "the daemon's"])
 async def test_a_fence_opens_no_other_scope(
-    kept: Implementation, tmp_path: Path, scope: ConversationId | None
+    backend: Implementation, tmp_path: Path, scope: ConversationId | None
 ) -> None:
     """Not even the daemon's, which needs none."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         fence = await store.lease(HERE)
         await store.lease(THERE)
 
@@ -136,10 +136,10 @@ async def test_a_fence_opens_no_other_scope(
 
 @every_store
 async def test_a_fence_that_nobody_was_given_is_refused(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """A made-up token is no lease."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         with pytest.raises(Fenced):
             await store.commit(turn(Fence(conversation=HERE, token=1), counter("a")))
 
@@ -149,13 +149,13 @@ async def test_a_fence_that_nobody_was_given_is_refused(
 
 @durable_store
 async def test_everything_is_there_after_closing_and_opening_again(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """Rows, logs, blobs and claims outlive the process."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(claim("a"), counter("1"), line(b"a"), blob(b"kept")))
 
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         assert await store.get(RowKind.COUNTER, "1") == Row(
             kind=RowKind.COUNTER, key="1", version=1, body=b"1"
         )
@@ -167,13 +167,13 @@ async def test_everything_is_there_after_closing_and_opening_again(
 
 @durable_store
 async def test_a_fence_from_before_a_restart_is_older_than_any_after_it(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """Tokens grow across restarts, also where the earlier process leased more often."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         before = [await store.lease(HERE) for _ in range(3)][-1]
 
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         with pytest.raises(Fenced):
             await store.commit(turn(before, counter("a")))
         after = await store.lease(HERE)
@@ -185,10 +185,10 @@ async def test_a_fence_from_before_a_restart_is_older_than_any_after_it(
 
 @every_store
 async def test_closing_waits_for_what_was_handed_in_and_is_safe_twice(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """Commits that were handed in before `aclose` return."""
-    async with kept.opened(tmp_path, ManualClock()) as store, asyncio.TaskGroup() as group:
+    async with backend.opened(tmp_path, ManualClock()) as store, asyncio.TaskGroup() as group:
         for number in range(20):
             group.create_task(store.commit(chore(counter(str(number)))))
         await asyncio.sleep(0)
@@ -197,9 +197,9 @@ async def test_closing_waits_for_what_was_handed_in_and_is_safe_twice(
 
 
 @every_store
-async def test_the_store_knows_its_size(kept: Implementation, tmp_path: Path) -> None:
+async def test_the_store_knows_its_size(backend: Implementation, tmp_path: Path) -> None:
     """More kept is not less disk."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         before = await store.size_bytes()
         await store.commit(chore(*(blob(b"%03d" % number * 300) for number in range(100))))
 

@@ -1,4 +1,4 @@
-"""What every store promises about what is taken away again: the oldest of a log, and blobs."""
+"""Every store's promises for removals: the oldest entries of a log, and blobs."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -23,10 +23,10 @@ def trim(before: int, *, stream: str = "s", log: LogKind = LogKind.AUDIT) -> Tri
 
 @every_store
 async def test_what_stays_of_a_trimmed_stream_keeps_its_numbers(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """Whoever knows an entry by its number finds it, and the next one counts on."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    """An entry keeps its number, and the next one continues the count."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(*(line(body) for body in (b"a", b"b", b"c", b"d"))))
 
         await store.commit(chore(trim(3)))
@@ -48,10 +48,10 @@ async def test_what_stays_of_a_trimmed_stream_keeps_its_numbers(
 
 @every_store
 async def test_a_stream_that_loses_everything_begins_anew(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
     """It is gone from the list of streams, and no other stream or log is touched."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(line(b"a"), line(b"b"), line(b"kept", stream="t")))
 
         await store.commit(chore(trim(9), trim(9, stream="nobody"), trim(9, log=LogKind.JOURNAL)))
@@ -64,9 +64,9 @@ async def test_a_stream_that_loses_everything_begins_anew(
 
 
 @every_store
-async def test_a_trim_is_undone_with_its_commit(kept: Implementation, tmp_path: Path) -> None:
+async def test_a_trim_is_undone_with_its_commit(backend: Implementation, tmp_path: Path) -> None:
     """All or nothing, as with every write."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         await store.commit(chore(line(b"a"), line(b"b"), blob(b"kept")))
 
         with pytest.raises(Conflict):
@@ -83,11 +83,11 @@ async def test_a_trim_is_undone_with_its_commit(kept: Implementation, tmp_path: 
 
 @every_store
 async def test_blobs_are_found_by_when_they_were_last_put(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """Whoever puts the same bytes again makes them new; the oldest come first."""
+    """Putting the same bytes again renews them; the oldest come first."""
     clock = ManualClock()
-    async with kept.opened(tmp_path, clock) as store:
+    async with backend.opened(tmp_path, clock) as store:
         old, renewed, new = blob(b"old"), blob(b"renewed"), blob(b"new")
         older = blob(b"older")
         await store.commit(chore(older, renewed))
@@ -104,9 +104,9 @@ async def test_blobs_are_found_by_when_they_were_last_put(
 
 
 @every_store
-async def test_a_dropped_blob_is_gone(kept: Implementation, tmp_path: Path) -> None:
+async def test_a_dropped_blob_is_gone(backend: Implementation, tmp_path: Path) -> None:
     """Dropping one that is gone already is no error."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+    async with backend.opened(tmp_path, ManualClock()) as store:
         gone, stays = blob(b"gone"), blob(b"stays")
         await store.commit(chore(gone, stays))
 
@@ -119,11 +119,11 @@ async def test_a_dropped_blob_is_gone(kept: Implementation, tmp_path: Path) -> N
 
 @every_store
 async def test_a_blob_that_was_put_again_since_somebody_looked_stays(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """Dropped is what was last put before the instant; the instant itself is not before."""
+    """A blob is dropped if it was last put before the instant, exclusively."""
     clock = ManualClock()
-    async with kept.opened(tmp_path, clock) as store:
+    async with backend.opened(tmp_path, clock) as store:
         old, renewed = blob(b"old"), blob(b"renewed")
         await store.commit(chore(old, renewed))
         await clock.advance(DAY.total_seconds())
@@ -139,14 +139,14 @@ async def test_a_blob_that_was_put_again_since_somebody_looked_stays(
 
 @every_store
 async def test_a_clock_that_was_set_back_spares_no_blob(
-    kept: Implementation, tmp_path: Path
+    backend: Implementation, tmp_path: Path
 ) -> None:
-    """What was put at an instant that is still to come was not put since somebody looked.
+    """A blob from a future instant, before the clock was set back, counts as old and is dropped.
 
-    Unless it was put again since, under the clock as it is now.
+    Unless it was put again under the present clock.
     """
     clock = ManualClock()
-    async with kept.opened(tmp_path, clock) as store:
+    async with backend.opened(tmp_path, clock) as store:
         early, renewed = blob(b"early"), blob(b"renewed")
         await store.commit(chore(early, renewed))
         clock.leap(-DAY)
@@ -161,9 +161,9 @@ async def test_a_clock_that_was_set_back_spares_no_blob(
 
 
 @every_store
-async def test_what_is_taken_away_is_used_no_more(kept: Implementation, tmp_path: Path) -> None:
-    """What is used shrinks with what is removed, so that a bound on it can be kept."""
-    async with kept.opened(tmp_path, ManualClock()) as store:
+async def test_what_is_taken_away_is_used_no_more(backend: Implementation, tmp_path: Path) -> None:
+    """The used size shrinks with removals, so that a bound on it can be kept."""
+    async with backend.opened(tmp_path, ManualClock()) as store:
         bodies = [bytes([number]) * 1000 for number in range(100)]
         await store.commit(chore(*(line(body) for body in bodies), *map(blob, bodies)))
         full = await store.used_bytes()

@@ -1,4 +1,4 @@
-"""What is counted and what is estimated, against the model's own count of a whole request."""
+"""Counted and estimated tokens, against the model's own count of a whole request."""
 
 import json
 from collections.abc import Iterable
@@ -31,13 +31,13 @@ from zeroclaw.value import replace
 @pytest.mark.needs("llama", "model")
 @pytest.mark.timeout(300)
 async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> None:
-    """In many languages, with what the chat template adds; and the next estimate is close. S0-16."""
-    said = ("English", "German", "Chinese", "code", "Russian")
+    """In many languages, with the chat template's tokens; and the next estimate is close. S0-16."""
+    languages = ("English", "German", "Chinese", "code", "Russian")
     messages: tuple[Message, ...] = (
         SystemMessage(content="You are brief."),
         *(
             one
-            for name in said
+            for name in languages
             for one in (UserMessage(content=TEXTS[name]), AssistantMessage(content="Yes."))
         ),
         UserMessage(content="Well?"),
@@ -46,18 +46,18 @@ async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> 
     cache = weigh(TokenCache(), messages)
     estimate = of_request(cache, Scale(), messages, 0)
     async with aclosing(provider):
-        # A small model may well begin with a blank, and an answer of nothing else is refused.
+        # A small model may begin with a blank, and an answer of blanks alone is refused.
         request = ModelRequest(messages=messages, max_output_tokens=8)
         events = await played(provider, request)
-        (told,) = [one.usage for one in events if isinstance(one, UsageReported)]
-        assert told.input_tokens <= estimate <= 2 * told.input_tokens
-        cache, scale = report(cache, Scale(), messages, 0, told.input_tokens)
+        (usage,) = [one.usage for one in events if isinstance(one, UsageReported)]
+        assert usage.input_tokens <= estimate <= 2 * usage.input_tokens
+        cache, scale = report(cache, Scale(), messages, 0, usage.input_tokens)
         longer = (*messages, AssistantMessage(content="No."), UserMessage(content=TEXTS["hex"]))
         cache = weigh(cache, longer)
         close = of_request(cache, scale, longer, 0)
         events = await played(provider, replace(request, messages=longer))
-        (told,) = [one.usage for one in events if isinstance(one, UsageReported)]
-        assert told.input_tokens <= close <= 1.3 * told.input_tokens
+        (usage,) = [one.usage for one in events if isinstance(one, UsageReported)]
+        assert usage.input_tokens <= close <= 1.3 * usage.input_tokens
 
 
 SAMPLES = ("English", "German", "Chinese", "code", "JSON", "base64")
@@ -70,8 +70,7 @@ OWN = VOCABULARIES.index("SmolLM2")
 async def test_llama_cpp_counts_for_its_model(small_model: Path) -> None:
     """Each text exactly, all in one call; and a request takes no more, the template's marks included.
 
-    The truth is what the model's own process makes of the whole request, which it tells without an
-    answer. S0-16.
+    The reference is the count of the model's own process for the whole request. S0-16.
     """
     endpoints: list[Endpoint] = []
 
@@ -88,7 +87,7 @@ async def test_llama_cpp_counts_for_its_model(small_model: Path) -> None:
         assert await provider.count(("a",)) is None, "none before the model is loaded"
         await provider.start()
         (endpoint,) = endpoints
-        # The mark is one token where it is a mark, and seven where somebody only writes it.
+        # The mark is one token as a mark, and seven as plain text.
         sizes = await provider.count((*TEXTS.values(), "<|im_start|>", ""))
         assert sizes == (*(COUNTED[name][OWN] for name in TEXTS), 7, 0)
         for name in SAMPLES:
@@ -113,13 +112,13 @@ async def _of_the_whole(http: HttpClient, endpoint: Endpoint, messages: Iterable
         UserMessage: "user",
         AssistantMessage: "assistant",
     }
-    asked = HttpRequest(
+    request = HttpRequest(
         url=f"{endpoint.base_url}/chat/completions/input_tokens",
         headers={"Authorization": f"Bearer {endpoint.api_key}", "Content-Type": "application/json"},
         body=json.dumps(
             {"messages": [{"role": roles[type(one)], "content": one.content} for one in messages]}
         ).encode(),
     )
-    async with http.open(asked) as answer:
+    async with http.open(request) as answer:
         body = b"".join([chunk async for chunk in answer.chunks])
     return json.loads(body)["input_tokens"]

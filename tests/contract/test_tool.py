@@ -1,4 +1,4 @@
-"""What every tool promises the gate, the card and the turn."""
+"""Every tool's promises to the gate, the card and the turn."""
 
 import asyncio
 import copy
@@ -18,7 +18,7 @@ from zeroclaw.host import processes
 from zeroclaw.text.language import LANGUAGES
 from zeroclaw.tool import Arguments, Effect, Risk, Tool, line_of
 
-# What model endpoints understand of JSON Schema, and this house's tools keep to.
+# The part of JSON Schema that model endpoints understand, and that all tools keep to.
 WORDS = {
     "type",
     "description",
@@ -34,7 +34,7 @@ WORDS = {
 
 
 class Schema(BaseModel):
-    """All that a tool's schema says at its top, and nothing else."""
+    """The exact keys at the top of a tool's schema."""
 
     model_config = ConfigDict(extra="forbid")
     type: Literal["object"]
@@ -69,36 +69,36 @@ def workspace(tmp_path: Path) -> Path:
     return place
 
 
-def made(name: str) -> Tool:
+def make_tool(name: str) -> Tool:
     return IMPLEMENTATIONS[name].make()
 
 
 @every_tool
 def test_the_declaration_can_be_relied_on(name: str) -> None:
     """Policy, batch and card read nothing but this, so it is well-formed and constant."""
-    spec = made(name).spec
+    spec = make_tool(name).spec
     assert re.fullmatch("[a-z][a-z0-9_]*", spec.name)
     assert spec.description.strip() == spec.description != ""
     assert spec.effects <= set(get_args(Effect))
     assert spec.risk in get_args(Risk)
     assert spec.timeout_s > 0
-    assert spec == made(name).spec
+    assert spec == make_tool(name).spec
 
 
 @every_tool
 def test_the_schema_is_one_that_every_endpoint_reads(name: str) -> None:
     """An object, closed, in plain words; each property has a type, each required one exists."""
-    schema = Schema.model_validate(dict(made(name).spec.parameters))
-    words = {word for field in schema.properties.values() for word in field}
-    assert words - WORDS == set()
+    schema = Schema.model_validate(dict(make_tool(name).spec.parameters))
+    keywords = {keyword for field in schema.properties.values() for keyword in field}
+    assert keywords - WORDS == set()
     assert [name for name, field in schema.properties.items() if "type" not in field] == []
     assert set(schema.required) <= set(schema.properties)
 
 
 @every_tool
 def test_checked_arguments_are_complete_and_final(name: str) -> None:
-    """What was checked is frozen and hashed, so checking it again changes nothing (S1-11)."""
-    tool = made(name)
+    """Checked arguments are frozen and hashed, so a second check changes nothing (S1-11)."""
+    tool = make_tool(name)
     good = IMPLEMENTATIONS[name].good
     before = copy.deepcopy(dict(good))
     checked = tool.check(good)
@@ -110,13 +110,13 @@ def test_checked_arguments_are_complete_and_final(name: str) -> None:
 @every_tool
 def test_every_fault_of_a_call_is_told_at_once(name: str) -> None:
     """A mismatch is one typed error with all its faults, and it repeats no value (S1-12)."""
-    tool = made(name)
+    tool = make_tool(name)
     wrong = {key: {"hunter2": 1} for key in IMPLEMENTATIONS[name].good}
     bad = {**wrong, "sudo": "hunter2"}
     with pytest.raises(ToolArgumentsInvalid) as raised:
         tool.check(bad)
-    named = {fault.partition(":")[0].partition(".")[0] for fault in raised.value.faults}
-    assert named == set(bad)
+    fields = {fault.partition(":")[0].partition(".")[0] for fault in raised.value.faults}
+    assert fields == set(bad)
     assert "hunter2" not in str(raised.value)
 
 
@@ -124,24 +124,26 @@ def test_every_fault_of_a_call_is_told_at_once(name: str) -> None:
 @pytest.mark.parametrize("value", [None, "\ud800", [], 1e400, "a\0b", {"a": "b"}])
 def test_no_value_breaks_the_check(name: str, value: object) -> None:
     """Whatever JSON can say is accepted or refused, never anything else (S1-12)."""
-    tool = made(name)
+    tool = make_tool(name)
     for key in tool.check(IMPLEMENTATIONS[name].good):
         with suppress(ToolArgumentsInvalid):
-            kept = tool.check({**IMPLEMENTATIONS[name].good, key: value})
-            assert tool.check(kept) == kept
+            checked = tool.check({**IMPLEMENTATIONS[name].good, key: value})
+            assert tool.check(checked) == checked
 
 
 @every_tool
 def test_the_card_gets_one_line(name: str) -> None:
     """The line is the same each time and stays one line whatever the arguments hold."""
-    tool = made(name)
+    tool = make_tool(name)
     good = tool.check(IMPLEMENTATIONS[name].good)
     nasty = {
         key: "a\nb\x1b[31m`c`\u202e" * 15 if isinstance(value, str) else value
         for key, value in good.items()
     }
     assert tool.describe(good) == tool.describe(good)
-    for line in (line_of(tool, one, language) for one in (good, nasty) for language in LANGUAGES):
+    for line in (
+        line_of(tool, arguments, language) for arguments in (good, nasty) for language in LANGUAGES
+    ):
         assert line.isprintable()
         assert 0 < len(line) < 1000
 
@@ -149,7 +151,7 @@ def test_the_card_gets_one_line(name: str) -> None:
 @every_tool
 async def test_resources_are_resolved_and_stay_the_same(name: str, workspace: Path) -> None:
     """Asked twice they are equal, each names its kind, and asking changes nothing."""
-    tool = await asyncio.to_thread(made, name)
+    tool = await asyncio.to_thread(make_tool, name)
     link = workspace.parent / "link"
     await asyncio.to_thread(link.symlink_to, workspace)
     before = await asyncio.to_thread(contents, workspace)
@@ -169,8 +171,8 @@ async def test_resources_are_resolved_and_stay_the_same(name: str, workspace: Pa
 
 @every_tool_run
 async def test_a_good_call_works(name: str, workspace: Path) -> None:
-    """It says something, in text that can be stored."""
-    tool = await asyncio.to_thread(made, name)
+    """It is not empty, and can be stored."""
+    tool = await asyncio.to_thread(make_tool, name)
     records = Records()
     output = await tool.run(
         tool.check(IMPLEMENTATIONS[name].good), tool_context(workspace, records)
@@ -182,8 +184,8 @@ async def test_a_good_call_works(name: str, workspace: Path) -> None:
 
 @every_tool_run
 async def test_an_idempotent_tool_can_be_run_again(name: str, workspace: Path) -> None:
-    """What declares itself idempotent leaves the same behind when a crash repeats it (P3)."""
-    tool = await asyncio.to_thread(made, name)
+    """An idempotent tool has the same effect when a crash repeats it (P3)."""
+    tool = await asyncio.to_thread(make_tool, name)
     good = tool.check(IMPLEMENTATIONS[name].good)
     await tool.run(good, tool_context(workspace))
     once = await asyncio.to_thread(contents, workspace)
@@ -195,7 +197,7 @@ async def test_an_idempotent_tool_can_be_run_again(name: str, workspace: Path) -
 @every_tool_run
 async def test_a_tool_that_only_reads_changes_nothing(name: str, workspace: Path) -> None:
     """The effects that policy decides by are true."""
-    tool = await asyncio.to_thread(made, name)
+    tool = await asyncio.to_thread(make_tool, name)
     before = await asyncio.to_thread(contents, workspace)
     await tool.run(tool.check(IMPLEMENTATIONS[name].good), tool_context(workspace))
     after = await asyncio.to_thread(contents, workspace)
@@ -205,7 +207,7 @@ async def test_a_tool_that_only_reads_changes_nothing(name: str, workspace: Path
 @every_tool_run
 async def test_a_call_that_is_cancelled_at_once_stops(name: str, workspace: Path) -> None:
     """Cancelling before the first step leaves no task and no process behind."""
-    tool = await asyncio.to_thread(made, name)
+    tool = await asyncio.to_thread(make_tool, name)
     records = Records()
     good = tool.check(IMPLEMENTATIONS[name].good)
     async with asyncio.TaskGroup() as group:
@@ -213,14 +215,16 @@ async def test_a_call_that_is_cancelled_at_once_stops(name: str, workspace: Path
         await asyncio.sleep(0)
         task.cancel()
     assert task.cancelled()
-    left = [one for one in records.seen if one is not None]
-    assert [await asyncio.to_thread(processes.living, one.pgid) for one in left] == [()] * len(left)
+    records_left = [record for record in records.seen if record is not None]
+    assert [await asyncio.to_thread(processes.living, record.pgid) for record in records_left] == [
+        ()
+    ] * len(records_left)
 
 
 @every_slow_tool
 async def test_a_call_that_is_cancelled_midway_stops(name: str, workspace: Path) -> None:
     """Nothing that it started lives on, and the record of its processes is closed."""
-    tool = await asyncio.to_thread(made, name)
+    tool = await asyncio.to_thread(make_tool, name)
     records = Records()
     os.mkfifo(workspace / "pipe")
     slow = tool.check(IMPLEMENTATIONS[name].slow or {})
@@ -229,7 +233,7 @@ async def test_a_call_that_is_cancelled_midway_stops(name: str, workspace: Path)
         assert await asyncio.to_thread((workspace / "pipe").read_text) == "up\n"
         task.cancel()
     assert task.cancelled()
-    assert [one is None for one in records.seen] == [False, True]
+    assert [record is None for record in records.seen] == [False, True]
     assert await asyncio.to_thread(processes.living, records.pgid) == ()
 
 

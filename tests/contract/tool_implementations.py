@@ -29,10 +29,10 @@ class Implementation(Value):
     """One tool under test.
 
     Attributes:
-        make: Makes it.
-        good: Arguments of a call that it can do in the workspace that `furnish` made.
-        slow: Arguments of a call that lasts until it is stopped, None where every call is short.
-        needs: What must be installed to run it.
+        make: Creates it.
+        good: Arguments of a call that succeeds in the workspace that `furnish` prepares.
+        slow: Arguments of a call that lasts until it is stopped, None if every call is short.
+        needs: Programs that it requires.
     """
 
     make: Callable[[], Tool]
@@ -42,12 +42,14 @@ class Implementation(Value):
 
 
 def furnish(workspace: Path) -> None:
-    """Put into a workspace what the good calls expect."""
+    """Prepare a workspace for the good calls."""
     (workspace / "notes").write_text("milk\nbread\n", encoding="utf-8")
 
 
 def _file_tool(name: str) -> Callable[[], Tool]:
-    return lambda: next(one for one in files.tools(files.FilesSettings()) if one.spec.name == name)
+    return lambda: next(
+        tool for tool in files.tools(files.FilesSettings()) if tool.spec.name == name
+    )
 
 
 def _boxed_shell() -> Tool:
@@ -78,8 +80,8 @@ NOTE = notes.Note(
 
 def _note_tool(name: str) -> Callable[[], Tool]:
     def make() -> Tool:
-        made = notes.tools(NotesSettings(), _OneNote(MemoryStore()), str)
-        return next(one for one in made if one.spec.name == name)
+        tools = notes.tools(NotesSettings(), _OneNote(MemoryStore()), str)
+        return next(tool for tool in tools if tool.spec.name == name)
 
     return make
 
@@ -140,8 +142,8 @@ def _fetch() -> Tool:
 
 def _loader(name: str) -> Callable[[], Tool]:
     skill = Skill(name="tides", description="When to sail.", text="", folder=Path("/skills/tides"))
-    made = loading.tools(lambda _who, _where: ("files",), lambda _who, _where: {"tides": skill})
-    return lambda: next(one for one in made if one.spec.name == name)
+    tools = loading.tools(lambda _who, _where: ("files",), lambda _who, _where: {"tides": skill})
+    return lambda: next(tool for tool in tools if tool.spec.name == name)
 
 
 IMPLEMENTATIONS: Mapping[str, Implementation] = {

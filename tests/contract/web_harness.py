@@ -48,15 +48,15 @@ class Transcript:
 
     items: list[TranscriptItem] = field(default_factory=list[TranscriptItem])
     fault: Exception | None = None
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
-    held: asyncio.Event | None = None
+    requested: asyncio.Event = field(default_factory=asyncio.Event)
+    holding: asyncio.Event | None = None
 
     async def __call__(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
         assert (address, after) == (OPERATOR, "")
-        self.asked.set()
+        self.requested.set()
         items = tuple(self.items)
-        if self.held is not None:
-            await self.held.wait()
+        if self.holding is not None:
+            await self.holding.wait()
         if self.fault is not None:
             raise self.fault
         return items
@@ -109,7 +109,7 @@ async def local_listener(directory: Path, clock: Clock) -> AsyncGenerator[Listen
 
 @dataclass(kw_only=True)
 class WebHarness:
-    """One page that is open whenever there is somebody to open it."""
+    """One page that is open whenever a daemon serves it."""
 
     listener: Listener
     context: ChannelContext
@@ -122,7 +122,7 @@ class WebHarness:
     _posts: list[tuple[str, Mapping[str, object]]] = field(
         default_factory=list[tuple[str, Mapping[str, object]]]
     )
-    told: list[str] = field(default_factory=list[str])
+    delivered: list[str] = field(default_factory=list[str])
     _barriers: int = 0
     _there: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -177,7 +177,7 @@ class WebHarness:
         return await self._post("answers", body)
 
     def toasts(self) -> Sequence[str]:
-        return self.told
+        return self.delivered
 
     async def messages(self) -> tuple[Standing, ...]:
         self._barriers += 1
@@ -209,7 +209,7 @@ class WebHarness:
         except httpx.HTTPError:
             return False  # the page tries again when it is connected
         if answer.status_code == OK:
-            self.told += filter(None, [str(answer.json().get("toast", ""))])
+            self.delivered += filter(None, [str(answer.json().get("toast", ""))])
         return answer.status_code == OK
 
 
@@ -219,7 +219,7 @@ def _standing(item: Shown) -> Standing:
         sent = cast("dict[str, str | int]", item.get("sent", {}))
         file = (str(sent["name"]), int(sent["size"])) if sent else None
         receipts = cast("list[dict[str, str]]", item.get("receipts", []))
-        lines = tuple(one["line"] for one in receipts)
+        lines = tuple(receipt["line"] for receipt in receipts)
         return Standing(text=str(item["text"]), file=file, receipts=lines)
     return local_card(item)
 

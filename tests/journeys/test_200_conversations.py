@@ -11,33 +11,33 @@ pytestmark = pytest.mark.slow
 PEOPLE = [f"p{number:03}" for number in range(200)]
 
 
-async def everybody_writes(world: World) -> None:
+async def everyone_writes(world: World) -> None:
     """One message each; every tenth wants a tool."""
     world.platform.hold()
-    for number, who in enumerate(PEOPLE):
-        key = f"this is {who}."
+    for number, person in enumerate(PEOPLE):
+        key = f"this is {person}."
         if number % 10 == 0:
-            world.model.call("peek", {"what": who}, key=key, round=0)
-        world.model.say("Hello ", f"{who}, ", "how are you?", key=key)
-        await world.say(who, key)
+            world.model.call("peek", {"what": person}, key=key, round=0)
+        world.model.say("Hello ", f"{person}, ", "how are you?", key=key)
+        await world.say(person, key)
     world.platform.release()
 
 
 async def test_two_hundred_conversations_at_once(tmp_path: Path) -> None:
-    """Everybody's answer is theirs, whole and single (P2, P9). S1-20."""
+    """Every person gets their own answer, complete and once (P2, P9). S1-20."""
     async with open_world(tmp_path, channels={"loopback": {"allowed_users": ["*"]}}) as world:
-        await everybody_writes(world)
-        await world.until(lambda: all(world.chat(who).answers for who in PEOPLE))
-        answers = {who: world.chat(who).answers for who in PEOPLE}
-        assert answers == {who: [f"Hello {who}, how are you?"] for who in PEOPLE}
+        await everyone_writes(world)
+        await world.until(lambda: all(world.chat(person).answers for person in PEOPLE))
+        answers = {person: world.chat(person).answers for person in PEOPLE}
+        assert answers == {person: [f"Hello {person}, how are you?"] for person in PEOPLE}
         assert sorted(world.bench.ran("peek")) == PEOPLE[::10]
 
 
 async def test_two_hundred_conversations_survive_a_kill(tmp_path: Path) -> None:
-    """Killed in the middle, the daemon answers everybody once all the same (P1)."""
+    """Killed in the middle, the daemon still answers every person once (P1)."""
     async with open_world(tmp_path, channels={"loopback": {"allowed_users": ["*"]}}) as world:
-        await everybody_writes(world)
-        await world.until(lambda: sum(bool(world.chat(who).answers) for who in PEOPLE) >= 50)
+        await everyone_writes(world)
+        await world.until(lambda: sum(bool(world.chat(person).answers) for person in PEOPLE) >= 50)
         await world.daemon.restart()
-        await world.until(lambda: all(world.chat(who).answers for who in PEOPLE))
-        assert {len(world.chat(who).replies) for who in PEOPLE} == {1}
+        await world.until(lambda: all(world.chat(person).answers for person in PEOPLE))
+        assert {len(world.chat(person).replies) for person in PEOPLE} == {1}

@@ -63,14 +63,14 @@ async def test_approved_calls_run_at_the_same_time(tmp_path: Path) -> None:
         for hold in reversed(holds):
             hold.release()
         await world.expect("ann", "All seen.")
-        begun = [run.what for run in world.bench.runs]
-        said = dict(zip(begun, ("found 1", "found 2", "found 3"), strict=True))
+        arguments = [run.what for run in world.bench.runs]
+        texts = dict(zip(arguments, ("found 1", "found 2", "found 3"), strict=True))
         results = world.tool_results()
-        assert [said[str(n)] in results[n - 1] for n in (1, 2, 3)] == [True] * 3
+        assert [texts[str(n)] in results[n - 1] for n in (1, 2, 3)] == [True] * 3
 
 
 async def test_a_denied_and_an_allowed_call_need_no_order_of_answers(tmp_path: Path) -> None:
-    """What is allowed waits for the questions of its batch, so nothing runs before (S1-19)."""
+    """Allowed calls wait for the approvals of their batch, so none runs before (S1-19)."""
     async with open_world(tmp_path) as world:
         world.model.calls(("peek", {"what": "first"}), ("knock", {"what": "then"}), round=0)
         world.model.say("Looked.", round=1)
@@ -83,7 +83,7 @@ async def test_a_denied_and_an_allowed_call_need_no_order_of_answers(tmp_path: P
 
 
 async def test_a_call_that_must_be_alone_makes_its_batch_go_one_by_one(tmp_path: Path) -> None:
-    """In the order of the request: nothing begins before what stands in front has ended. S1-22."""
+    """In the order of the request: no call begins before the previous one has ended. S1-22."""
     async with open_world(tmp_path, autonomy="full") as world:
         hold = Holds(text="found")
         world.bench.will("peek", hold)

@@ -55,7 +55,7 @@ async def test_one_message_carries_what_was_said_around_a_tool_call(tmp_path: Pa
 
 
 async def test_a_long_draft_flows_into_a_next_message(tmp_path: Path) -> None:
-    """What is full stays as it is, and the rest goes on below; the end is the whole text. S2-20."""
+    """A full message stays as it is, and the rest continues below; the end is the whole text. S2-20."""
     words = [f"word{number} " for number in range(60)]
     async with open_world(tmp_path, platform={"max_length": 150}) as world:
         gate = world.model.gate()
@@ -94,9 +94,9 @@ async def test_drafts_stay_inside_the_platforms_limits(tmp_path: Path) -> None:
         world.model.say("A long answer. " * 40, "End.", size=3, times=None)
         await world.say("ann", "talk")
         await world.say("bob", "talk")
-        whole = "A long answer. " * 40 + "End."
-        await world.until(lambda: world.chat("ann").answers == [whole])
-        await world.until(lambda: world.chat("bob").answers == [whole])
+        answer = "A long answer. " * 40 + "End."
+        await world.until(lambda: world.chat("ann").answers == [answer])
+        await world.until(lambda: world.chat("bob").answers == [answer])
         assert world.platform.desk.limits.exceeded == 0
 
 
@@ -119,7 +119,7 @@ async def test_an_edit_whose_answer_was_lost_changes_nothing(
 
 
 async def test_a_first_frame_whose_answer_was_lost_is_not_left_behind(tmp_path: Path) -> None:
-    """The platform knows the key, so the message that nobody had heard of becomes the answer."""
+    """The platform knows the key, so the unrecorded message becomes the answer."""
     async with open_world(tmp_path) as world:
         gate = world.model.gate()
         world.model.say("One, ", gate, "two.")

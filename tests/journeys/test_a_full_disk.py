@@ -1,7 +1,7 @@
-"""A full disk stops the daemon with one line; what had been admitted is answered when there is room.
+"""A full disk stops the daemon with one line; admitted messages are answered when there is room.
 
-The data directory is a small file system of its own, in a mount namespace that ends with the
-daemon; a directory that is held open keeps its files within reach.
+The data directory is a small file system in a mount namespace that ends with the daemon; an open
+descriptor of the directory keeps its files accessible.
 """
 
 import os
@@ -30,11 +30,13 @@ def on_a_small_disk(data: Path) -> tuple[str, ...]:
 @contextmanager
 def small_disk(world: World) -> Generator[Path]:
     """The daemon's data directory as the daemon sees it, for longer than the daemon lives."""
-    held = os.open(f"/proc/{world.daemon.pid}/root{world.data}", os.O_RDONLY | os.O_DIRECTORY)
+    directory_fd = os.open(
+        f"/proc/{world.daemon.pid}/root{world.data}", os.O_RDONLY | os.O_DIRECTORY
+    )
     try:
-        yield Path(f"/proc/self/fd/{held}")
+        yield Path(f"/proc/self/fd/{directory_fd}")
     finally:
-        os.close(held)
+        os.close(directory_fd)
 
 
 def fill(disk: Path) -> None:
@@ -60,7 +62,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
             assert await world.daemon.wait() == 1
             assert not event.confirmed
             (line,) = [
-                one for one in world.daemon.stderr.splitlines() if one.startswith("zeroclaw: ")
+                row for row in world.daemon.stderr.splitlines() if row.startswith("zeroclaw: ")
             ]
             assert "full" in line
             assert "Traceback" not in world.daemon.stderr

@@ -11,7 +11,7 @@ from tests.journeys.world import World, open_world
 pytestmark = pytest.mark.slow
 
 
-def last_words(world: World) -> list[str]:
+def final_lines(world: World) -> list[str]:
     """The lines of standard error that are meant for a person."""
     return [line for line in world.daemon.stderr.splitlines() if line.startswith("zeroclaw: ")]
 
@@ -20,15 +20,15 @@ async def ends_with_one_line(world: World, *parts: str, exit_code: int = 1) -> N
     """See the daemon end, and one line that holds all parts and no traceback."""
     await world.daemon.start()
     assert await world.daemon.wait() == exit_code, world.daemon.stderr
-    (line,) = last_words(world)
+    (line,) = final_lines(world)
     assert [part for part in parts if part not in line] == []
     assert "Traceback" not in world.daemon.stderr
 
 
 async def test_a_port_in_use(tmp_path: Path) -> None:
     """The line names the address and the key to change."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         async with open_world(
             tmp_path, start=False, listener={"port": port}, channels={"web": {"enabled": True}}
         ) as world:
@@ -48,7 +48,7 @@ async def test_a_second_daemon_on_the_same_data(tmp_path: Path) -> None:
 
 
 async def test_a_corrupt_database(tmp_path: Path) -> None:
-    """It is left as it is for whoever wants to save it."""
+    """The file is left as it is, for its owner to rescue."""
     async with open_world(tmp_path) as world:
         await world.daemon.terminate()
         (database,) = world.data.glob("*.db")
@@ -98,9 +98,9 @@ async def test_a_configuration_with_faults_tells_all_of_them(tmp_path: Path) -> 
     ) as world:
         await world.daemon.start()
         assert await world.daemon.wait() == 2, world.daemon.stderr
-        told = "\n".join(last_words(world))
+        output = "\n".join(final_lines(world))
         paths = ("provider.stall_s", "provider.colour", "runtime.max_iterations")
-        assert [path for path in paths if path not in told] == []
+        assert [path for path in paths if path not in output] == []
         assert "Traceback" not in world.daemon.stderr
 
 
@@ -112,9 +112,9 @@ async def test_a_secret_that_can_not_be_found(tmp_path: Path) -> None:
 
 
 async def test_a_channel_that_is_away_holds_up_no_other(tmp_path: Path) -> None:
-    """One platform can't be reached; on the other people are answered, and `/status` tells (P9)."""
-    other = {"kind": "loopback", "port": 9, "allowed_users": ["*"]}
-    async with open_world(tmp_path, channels={"other": other}) as world:
+    """One platform can't be reached; the other is answered, and `/status` reports the first (P9)."""
+    unreachable = {"kind": "loopback", "port": 9, "allowed_users": ["*"]}
+    async with open_world(tmp_path, channels={"other": unreachable}) as world:
         world.model.say("Hello.")
         await world.say("ann", "hi")
         await world.expect("ann", "Hello.")

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_a_message_is_answered(tmp_path: Path) -> None:
-    """A person writes, the model is asked, and its whole answer stands in the chat, once.
+    """A person writes, the model is called, and its whole answer appears in the chat, once.
 
     S2-01, S2-04, S2-14, S2-19, S3-01, S0-06, S0-20, P1.
     """
@@ -35,8 +35,11 @@ async def test_the_model_reads_all_that_was_said_before(tmp_path: Path) -> None:
         await world.expect("ann", "Red.")
         await world.say("ann", "second colour?")
         await world.expect("ann", "Red.", "Blue.")
-        said = [(one["role"], one["content"]) for one in world.model.requests[-1].messages[1:]]
-        assert said == [
+        history = [
+            (message["role"], message["content"])
+            for message in world.model.requests[-1].messages[1:]
+        ]
+        assert history == [
             ("user", "first colour?"),
             ("assistant", "Red."),
             ("user", "second colour?"),
@@ -44,7 +47,7 @@ async def test_the_model_reads_all_that_was_said_before(tmp_path: Path) -> None:
 
 
 async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
-    """What was said before a kill is part of the next request. S2-14, S3-03."""
+    """Messages from before a kill are part of the next request. S2-14, S3-03."""
     async with open_world(tmp_path) as world:
         world.model.say("Red.", key="first")
         await world.say("ann", "first colour?")
@@ -53,7 +56,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         world.model.say("Blue.", key="second")
         await world.say("ann", "second colour?")
         await world.expect("ann", "Red.", "Blue.")
-        contents = [one["content"] for one in world.model.requests[-1].messages[1:]]
+        contents = [message["content"] for message in world.model.requests[-1].messages[1:]]
         assert contents == ["first colour?", "Red.", "second colour?"]
 
 
@@ -71,8 +74,8 @@ async def test_messages_of_one_conversation_are_answered_in_order(tmp_path: Path
         assert len(world.model.requests) == 1
         gate.open()
         await world.until(lambda: "Three." in world.chat("ann").answers)
-        asked = [request.last_user for request in world.model.requests]
-        assert asked == ["first", "second", "third"]
+        questions = [request.last_user for request in world.model.requests]
+        assert questions == ["first", "second", "third"]
         answers = [text for text in world.chat("ann").answers if text in ("One.", "Two.", "Three.")]
         assert answers == ["One.", "Two.", "Three."]
 
@@ -93,7 +96,7 @@ async def test_conversations_do_not_wait_for_each_other(tmp_path: Path) -> None:
 
 
 async def test_people_of_a_group_share_one_conversation(tmp_path: Path) -> None:
-    """The model is told who said what, and the answer stands in the group."""
+    """The model reads who wrote which message, and the answer appears in the group."""
     async with open_world(tmp_path) as world:
         world.model.say("Hello both.", key="hello")
         world.model.say("You are Bob.", key="who am I")
@@ -101,13 +104,13 @@ async def test_people_of_a_group_share_one_conversation(tmp_path: Path) -> None:
         await world.expect("#room", "Hello both.")
         await world.say("bob", "who am I?", chat="#room")
         await world.expect("#room", "Hello both.", "You are Bob.")
-        contents = [one["content"] for one in world.model.requests[-1].messages[1:]]
+        contents = [message["content"] for message in world.model.requests[-1].messages[1:]]
         assert contents == ["ann: hello", "Hello both.", "bob: who am I?"]
         assert world.chat("ann").from_bot == []
 
 
 async def test_a_thread_is_a_conversation_of_its_own(tmp_path: Path) -> None:
-    """What was said in one thread is not told in another, and the answer stands in its own."""
+    """A thread's request has no messages of another thread, and its answer appears in it."""
     async with open_world(tmp_path) as world:
         world.model.say("In one.", key="one")
         world.model.say("In two.", key="two")
@@ -115,17 +118,17 @@ async def test_a_thread_is_a_conversation_of_its_own(tmp_path: Path) -> None:
         await world.expect("#room", "In one.")
         await world.say("ann", "two", chat="#room", thread="t2")
         await world.expect("#room", "In one.", "In two.")
-        assert [one.thread for one in world.chat("#room").replies] == ["t1", "t2"]
+        assert [message.thread for message in world.chat("#room").replies] == ["t1", "t2"]
         assert len(world.model.requests[-1].messages) == 2
 
 
 async def test_a_long_answer_stands_as_several_messages(tmp_path: Path) -> None:
     """It is cut where the platform's limit wants it, and no word is lost. S2-20, P6."""
-    words = " ".join(f"word{number}" for number in range(100))
+    answer = " ".join(f"word{number}" for number in range(100))
     async with open_world(tmp_path, platform={"max_length": 200}) as world:
-        world.model.say(words)
+        world.model.say(answer)
         await world.say("ann", "talk")
-        await world.until(lambda: " ".join(" ".join(world.chat("ann").answers).split()) == words)
+        await world.until(lambda: " ".join(" ".join(world.chat("ann").answers).split()) == answer)
         assert max(len(text) for text in world.chat("ann").answers) <= 200
 
 
@@ -139,7 +142,7 @@ async def test_an_answer_stands_on_a_platform_that_edits_nothing(tmp_path: Path)
 
 
 async def test_a_stranger_is_met_with_silence(tmp_path: Path) -> None:
-    """Nothing reaches the model, nothing is said; the platform is told it was received (P4).
+    """Nothing reaches the model, the bot is silent, and the platform gets its acknowledgement (P4).
 
     S2-03.
     """

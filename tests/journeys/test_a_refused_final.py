@@ -1,4 +1,4 @@
-"""A final that the platform refuses is told to the operator, and the conversation goes on (P6)."""
+"""The operator hears of a final that the platform refuses, and the conversation continues (P6)."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ async def test_a_final_that_is_refused_is_told_to_the_operator(tmp_path: Path) -
 
 
 async def test_a_message_that_is_gone_is_sent_anew(tmp_path: Path) -> None:
-    """The draft was deleted under the bot; the final stands as a message of its own."""
+    """The draft was deleted under the bot; the final becomes a new message."""
     async with open_world(tmp_path) as world:
         gate = world.model.gate()
         world.model.say("One, ", gate, "two.")

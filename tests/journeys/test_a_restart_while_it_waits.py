@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_a_call_is_approved_after_a_kill(tmp_path: Path) -> None:
-    """The card stands, the press counts, the call runs once and the answer comes. S4-16."""
+    """The card stays, the press counts, the call runs once and the answer comes. S4-16."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         await world.daemon.restart()
@@ -64,7 +64,7 @@ async def test_the_daemon_is_told_to_end_while_it_waits(tmp_path: Path) -> None:
 
 
 async def test_a_queue_waits_for_the_answer_across_a_kill(tmp_path: Path) -> None:
-    """Who writes meanwhile is told that it waits, and is answered after the question (P2)."""
+    """A later message gets a note that it waits, and its answer after the approval (P2)."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         event = await world.say("ann", "and then?")

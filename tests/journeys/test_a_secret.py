@@ -1,4 +1,4 @@
-"""A secret that the daemon knows is seen by nobody: not in a chat, a log, a request or on disk (P8)."""
+"""A secret that the daemon knows appears nowhere: no chat, log, request or file (P8)."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ PATTERN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 
 
 def files_that_hold(directory: Path, secret: str) -> list[str]:
-    """The files below a directory in which a secret stands in clear."""
+    """Return the files below a directory that contain a secret in clear."""
     found = [path for path in directory.rglob("*") if path.is_file()]
     return [path.name for path in found if secret.encode() in path.read_bytes()]
 
@@ -23,7 +23,7 @@ def nowhere(world: World, secret: str) -> list[str]:
     """Where a secret can be seen; the configuration only names it."""
     seen = ["chat" for chat in world.platform.desk.chats.values() if secret in chat.ever]
     calls = ["call" for call in world.platform.calls if secret in call.text]
-    requests = ["request" for one in world.model.requests if secret in str(one.body)]
+    requests = ["request" for request in world.model.requests if secret in str(request.body)]
     log = ["log"] if secret in world.daemon.stderr + "\n".join(world.daemon.stdout) else []
     return [*seen, *calls, *requests, *log, *files_that_hold(world.data, secret)]
 
@@ -31,9 +31,9 @@ def nowhere(world: World, secret: str) -> list[str]:
 async def say_split(world: World, text: str, place: int) -> str:
     """Let the model say a text in two pieces to a person of their own; return the person."""
     world.model.say(text[:place], text[place:], key=f"place {place}.")
-    who = f"p{place}"
-    await world.say(who, f"place {place}.")
-    return who
+    person = f"p{place}"
+    await world.say(person, f"place {place}.")
+    return person
 
 
 @pytest.mark.parametrize("secret", [KNOWN_SECRET, PATTERN], ids=["known", "pattern"])
@@ -45,8 +45,8 @@ async def test_a_secret_in_the_models_text_is_never_seen_wherever_it_is_split(
     open_door = {"loopback": {"allowed_users": ["*"]}}
     async with open_world(tmp_path, channels=open_door) as world:
         people = [await say_split(world, text, place) for place in range(1, len(text))]
-        await world.until(lambda: all(world.chat(who).answers for who in people))
-        assert {world.chat(who).answers[-1].endswith(", keep it") for who in people} == {True}
+        await world.until(lambda: all(world.chat(person).answers for person in people))
+        assert {world.chat(person).answers[-1].endswith(", keep it") for person in people} == {True}
         assert nowhere(world, secret) == []
 
 

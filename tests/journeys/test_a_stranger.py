@@ -18,12 +18,12 @@ CODES = {"loopback": {"pairing": "code"}}
 NOBODY: dict[str, object] = {"loopback": {"pairing": "code", "allowed_users": list[str]()}}
 
 
-async def told_a_code(world: World, who: str = "mallory") -> str:
-    """Let a stranger write in private; return the code that they are told."""
-    await world.say(who, "let me in")
-    (told,) = await world.until(lambda: world.chat(who).answers)
-    assert told.startswith("Your code is `")
-    return told.split("`")[1]
+async def receive_code(world: World, person: str = "mallory") -> str:
+    """Let a stranger write in private; return the code in the bot's answer."""
+    await world.say(person, "let me in")
+    (answer,) = await world.until(lambda: world.chat(person).answers)
+    assert answer.startswith("Your code is `")
+    return answer.split("`")[1]
 
 
 async def claim(world: World) -> str:
@@ -46,12 +46,12 @@ async def test_closed_is_silence(tmp_path: Path) -> None:
 
 
 async def test_an_approved_stranger_is_answered(tmp_path: Path) -> None:
-    """One code, one card with it; approved, they are told, answered, and known after a kill.
+    """One code, one card with it; once approved, they hear of it, are answered, and known after a kill.
 
     P4, P5, S2-03.
     """
     async with open_world(tmp_path, channels=CODES) as world:
-        code = await told_a_code(world)
+        code = await receive_code(world)
         card = await world.card()
         (call,) = card.asked.calls
         assert f"code: {code}" in call.arguments
@@ -69,13 +69,16 @@ async def test_an_approved_stranger_is_answered(tmp_path: Path) -> None:
         world.model.say("Still here.", key="and now")
         await world.say("mallory", "and now")
         await world.until(lambda: world.chat("mallory").answers[-1] == "Still here.")
-        assert [one.last_user for one in world.model.requests] == ["good morning", "and now"]
+        assert [request.last_user for request in world.model.requests] == [
+            "good morning",
+            "and now",
+        ]
 
 
 async def test_a_denied_stranger_meets_silence(tmp_path: Path) -> None:
-    """They are told nothing more, and a second answer changes nothing (P4, P5)."""
+    """They hear nothing more, and a second answer changes nothing (P4, P5)."""
     async with open_world(tmp_path, channels=CODES) as world:
-        await told_a_code(world)
+        await receive_code(world)
         card = await world.card()
         await world.press("olga", card, "deny")
         await world.until(lambda: card.hows == ["denied"])
@@ -87,10 +90,10 @@ async def test_a_denied_stranger_meets_silence(tmp_path: Path) -> None:
 
 
 async def test_silence_of_operators_ends_it_as_expired(tmp_path: Path) -> None:
-    """The card shows it, and a late press says so and lets nobody in (P5)."""
+    """The card shows it, and a late press says so and admits no stranger (P5)."""
     channels = {"loopback": {"pairing": "code", "pairing_s": 3.0}}
     async with open_world(tmp_path, channels=channels) as world:
-        await told_a_code(world)
+        await receive_code(world)
         card = (await world.until(lambda: world.chat("olga").cards))[0]
         await world.until(lambda: card.hows == ["expired"])
         pressed = await world.press("olga", card)
@@ -102,7 +105,7 @@ async def test_silence_of_operators_ends_it_as_expired(tmp_path: Path) -> None:
 async def test_a_kill_loses_no_question(tmp_path: Path) -> None:
     """The card that was shown before is answered by the next process (P5)."""
     async with open_world(tmp_path, channels=CODES) as world:
-        await told_a_code(world)
+        await receive_code(world)
         card = await world.card()
         await world.daemon.restart()
         await world.press("olga", card)
@@ -111,11 +114,11 @@ async def test_a_kill_loses_no_question(tmp_path: Path) -> None:
 
 
 async def test_a_group_is_never_told_a_code(tmp_path: Path) -> None:
-    """Everybody would read it; there is silence, and no card (P4)."""
+    """The whole group would read it; the bot is silent, and there is no card (P4)."""
     async with open_world(tmp_path, channels=CODES) as world:
         await world.platform.confirmed(await world.say("mallory", "let me in", chat="#lobby"))
         # What comes next is answered after whatever would have come of it.
-        await told_a_code(world, "trudy")
+        await receive_code(world, "trudy")
         await world.card()
         assert world.chat("#lobby").from_bot == []
         assert len(world.chat("olga").cards) == 1
@@ -124,24 +127,24 @@ async def test_a_group_is_never_told_a_code(tmp_path: Path) -> None:
 async def test_of_four_strangers_three_get_a_code(tmp_path: Path) -> None:
     """Until one of them has been answered (P4)."""
     async with open_world(tmp_path, channels=CODES) as world:
-        for who in ("mallory", "trudy", "eve"):
-            await told_a_code(world, who)
+        for person in ("mallory", "trudy", "eve"):
+            await receive_code(world, person)
         await world.platform.confirmed(await world.say("victor", "let me in"))
         assert world.chat("victor").from_bot == []
         await world.until(lambda: len(world.chat("olga").open_cards) == 3)
         await world.press("olga", world.chat("olga").cards[0], "deny")
-        await told_a_code(world, "victor")
+        await receive_code(world, "victor")
 
 
 async def test_without_buttons_a_stranger_is_answered_by_number(tmp_path: Path) -> None:
     """Or by the code that they read out (P5)."""
     async with open_world(tmp_path, channels=CODES, platform={"has_buttons": False}) as world:
-        await told_a_code(world)
+        await receive_code(world)
         card = await world.card()
         assert "/approve 1" in card.text
         await world.say("olga", "/approve 1")
         await world.until(lambda: card.hows == ["approved"])
-        code = await told_a_code(world, "trudy")
+        code = await receive_code(world, "trudy")
         await world.say("olga", f"/pair deny {code}")
         await world.until(lambda: "denied: loopback:trudy" in world.chat("olga").texts)
 
@@ -149,7 +152,7 @@ async def test_without_buttons_a_stranger_is_answered_by_number(tmp_path: Path) 
 async def test_the_command_line_answers_a_stranger(tmp_path: Path) -> None:
     """By the code that they read out; the list says who waits and who is in (P10)."""
     async with open_world(tmp_path, channels=CODES) as world:
-        code = await told_a_code(world)
+        code = await receive_code(world)
         card = await world.card()
         assert "mallory" in (await zeroclaw(world, "pair", "list"))[1]
         assert (await zeroclaw(world, "pair", "approve", "ABCD2345"))[0] == 1
@@ -160,15 +163,15 @@ async def test_the_command_line_answers_a_stranger(tmp_path: Path) -> None:
         )
         await world.until(lambda: card.hows == ["approved"])
         await world.daemon.terminate()
-        code, out, _ = await zeroclaw(world, "pair", "list")
-        assert (code, "admitted by the operator on this machine" in out) == (0, True)
+        code, output, _ = await zeroclaw(world, "pair", "list")
+        assert (code, "admitted by the operator on this machine" in output) == (0, True)
 
 
 # --- putting out ---------------------------------------------------------------------------------
 
 
 async def test_revoking_stops_a_running_answer(tmp_path: Path) -> None:
-    """At once; what was shown stays, and nothing more is answered, after a kill either (P4)."""
+    """At once; the text so far stays, and nothing more is answered, nor after a kill (P4)."""
     async with open_world(tmp_path) as world:
         gate = world.model.gate()
         world.model.say("Once upon a time ", gate, "there was more.")
@@ -207,7 +210,7 @@ async def test_revoking_stops_a_running_tool(tmp_path: Path) -> None:
         await world.say("ann", "look")
         await hold.reached()
         await world.say("olga", "/pair revoke loopback:ann")
-        await world.until(lambda: any("topped" in one for one in world.chat("ann").answers))
+        await world.until(lambda: any("topped" in text for text in world.chat("ann").answers))
         await world.until(lambda: world.bench.runs[0].ended)
         assert len(world.model.requests) == 1
 
@@ -216,7 +219,7 @@ async def test_revoking_stops_a_running_tool(tmp_path: Path) -> None:
 
 
 async def test_the_printed_code_makes_the_first_operator(tmp_path: Path) -> None:
-    """Whoever sends it in private is the operator, once, and stays it; it is in no log (P8)."""
+    """The first sender of the code in private becomes the operator for good; no log has the code (P8)."""
     async with open_world(tmp_path, channels=NOBODY, people=[]) as world:
         code = await claim(world)
         await world.platform.confirmed(await world.say("eve", code, chat="#lobby"))
@@ -225,15 +228,15 @@ async def test_the_printed_code_makes_the_first_operator(tmp_path: Path) -> None
         await world.say("victor", code)
         await world.until(lambda: world.chat("victor").answers)
         assert world.chat("victor").answers[0].startswith("You are an operator of this bot now")
-        await told_a_code(world)
+        await receive_code(world)
         card = await world.card("victor")
         await world.platform.confirmed(await world.say("trudy", code))
         await world.press("victor", card)
         await world.until(lambda: card.hows == ["approved"])
         assert code not in world.daemon.stderr
-        said = len(world.daemon.stdout)
+        printed = len(world.daemon.stdout)
         await world.daemon.restart()
-        await world.until(lambda: any("ready" in line for line in world.daemon.stdout[said:]))
-        assert not any("  operator  " in line for line in world.daemon.stdout[said:])
+        await world.until(lambda: any("ready" in line for line in world.daemon.stdout[printed:]))
+        assert not any("  operator  " in line for line in world.daemon.stdout[printed:])
         await world.say("victor", "/pair")
         await world.until(lambda: "admitted by the code" in world.chat("victor").ever)

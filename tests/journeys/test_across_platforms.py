@@ -1,7 +1,7 @@
-"""One agent on several real platforms: what is asked on one is approved on another.
+"""One agent on several real platforms: a call requested on one is approved on another.
 
-The rules are held in `tests/unit/inbound/test_across_channels.py`, without a process; here the buttons,
-codes and ids of real adapters meet.
+`tests/unit/inbound/test_across_channels.py` tests the rules without a process; these tests combine the
+buttons, codes and ids of real adapters.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ class Both:
     cara: Person
 
     def texts(self) -> list[str]:
-        """What stands in Cara's direct chat on Discord."""
-        return [one.content for one in self.discord.from_bot(self.cara.direct)]
+        """The bot's messages in Cara's direct chat on Discord."""
+        return [message.content for message in self.discord.from_bot(self.cara.direct)]
 
 
 @asynccontextmanager
@@ -69,22 +69,22 @@ def discord_settings(directory: Path, discord: DiscordServer, cara: Person) -> d
     }
 
 
-def configure(directory: Path, own: Mapping[str, object]) -> None:
+def configure(directory: Path, tables: Mapping[str, object]) -> None:
     """Lay tables over the configuration that is there."""
     path = directory / "zeroclaw.toml"
     before = tomllib.loads(path.read_text(encoding="utf-8"))
-    path.write_text(toml(merged(before, own)), encoding="utf-8")
+    path.write_text(toml(merged(before, tables)), encoding="utf-8")
 
 
 @asynccontextmanager
-async def both(directory: Path) -> AsyncGenerator[Both]:
+async def open_both(directory: Path) -> AsyncGenerator[Both]:
     async with on_discord() as (discord, cara), bot(directory, start=False) as world:
         people = [
             {"name": "olga", "ids": [f"slack:{world.olga.id}"], "roles": ["operator"]},
             {"name": "cara", "ids": [f"discord:{cara.id}", f"slack:{world.ann.id}"]},
         ]
-        own = discord_settings(directory, discord, cara)
-        configure(directory, {"people": people, "channels": {"discord": own}})
+        tables = discord_settings(directory, discord, cara)
+        configure(directory, {"people": people, "channels": {"discord": tables}})
         await world.daemon.start()
         await world.until(lambda: world.slack.connections)
         await discord.until(lambda: discord.identifies)
@@ -92,16 +92,16 @@ async def both(directory: Path) -> AsyncGenerator[Both]:
 
 
 async def test_the_operator_on_slack_approves_what_was_asked_on_discord(tmp_path: Path) -> None:
-    """The card stands where the operator is; the answer goes back to where it was asked. S2-19, P5."""
-    async with both(tmp_path) as stage:
-        world = stage.world
+    """The card appears on the operator's platform, the answer on the asker's. S2-19, P5."""
+    async with open_both(tmp_path) as platforms:
+        world = platforms.world
         world.model.call("knock", {"what": "on wood"}, round=0)
         world.model.say("So be it.", round=1)
-        stage.cara.says(stage.cara.direct, "please knock")
+        platforms.cara.says(platforms.cara.direct, "please knock")
         card = await world.card()
         assert "cara" in standing(card).text
         await world.olga.presses(str(card["ts"]), *world.button(card, "Approve once"))
-        await stage.discord.until(lambda: "So be it." in stage.texts())
+        await platforms.discord.until(lambda: "So be it." in platforms.texts())
         assert world.bench.ran("knock") == ["on wood"]
         await world.until(lambda: "approved by" in str(world.messages(world.olga.direct)[0]))
         assert world.texts(world.ann.direct) == []
@@ -114,8 +114,8 @@ class Posted:
     Attributes:
         world: Its Slack; Olga, Bob and the bot are in the channel `operators`.
         discord: Where Cara is.
-        ann: An address; on Slack she is nobody.
-        olga: An address of Olga's, who answers by mail where `operators` is not asked.
+        ann: Her mail address; on Slack she has no role.
+        olga: Olga's mail address, for approvals by mail.
     """
 
     world: Bot
@@ -127,23 +127,23 @@ class Posted:
     ann: str
     olga: str
 
-    async def says(self, sender: str, text: str, *, subject: str) -> None:
-        """Write to the bot as somebody for whom the server vouches."""
+    async def deliver(self, sender: str, text: str, *, subject: str) -> None:
+        """Write to the bot from an address that the server authenticates."""
         mail = mail_from(sender, self.bot, text, subject=subject, in_reply_to="")
         await self.mail.deliver(self.bot, mail.as_bytes(), sender=sender)
 
-    async def until(self, who: str, holds: Callable[[list[EmailMessage]], T]) -> T:
-        """Wait until something holds of all mails that came to somebody; they tell nobody."""
-        beat = Event()
+    async def until(self, address: str, holds: Callable[[list[EmailMessage]], T]) -> T:
+        """Wait until `holds` is true of all mails of an address, by polling: mail has no events."""
+        poll = Event()
         async with asyncio.timeout(PATIENCE_S):
-            while not (found := holds(await self.mail.mails(who))):
+            while not (found := holds(await self.mail.mails(address))):
                 self.world.daemon.check()
-                await asyncio.to_thread(beat.wait, 0.02)
+                await asyncio.to_thread(poll.wait, 0.02)
         return found
 
 
 @asynccontextmanager
-async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Posted]:
+async def open_posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Posted]:
     mail = await asyncio.to_thread(servers)
     address, ann, olga = map(mail.new_address, ("bot", "ann", "olga"))
     password = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
@@ -154,7 +154,7 @@ async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Post
         operators = await world.slack.channel(world.olga, world.bob)
         ids = [f"slack:{world.olga.id}"] if asks_on_slack else [f"email:{olga}"]
         settings = email_settings(mail, address).model_dump(exclude_defaults=True, mode="json")
-        own = {
+        tables = {
             "approvals": {"chat": f"slack:{operators}" if asks_on_slack else ""},
             "people": [
                 {"name": "olga", "ids": ids, "roles": ["operator"]},
@@ -171,7 +171,7 @@ async def posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator[Post
                 },
             },
         }
-        configure(directory, own)
+        configure(directory, tables)
         await world.daemon.start()
         await world.until(lambda: world.slack.connections)
         await discord.until(lambda: discord.identifies)
@@ -193,11 +193,11 @@ async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_sl
     tmp_path: Path,
 ) -> None:
     """By an operator alone, across a kill, once; who asked reads the answer in their mail. S2-19, P5."""
-    async with posted(tmp_path, asks_on_slack=True) as stage:
-        world, place = stage.world, stage.operators
+    async with open_posted(tmp_path, asks_on_slack=True) as platforms:
+        world, place = platforms.world, platforms.operators
         world.model.call("knock", {"what": "on wood"}, round=0)
         world.model.say("So be it.", round=1)
-        await stage.says(stage.ann, "please knock", subject="a favour")
+        await platforms.deliver(platforms.ann, "please knock", subject="a favour")
         [card] = await world.until(lambda: world.messages(place))
         assert standing(card).text.startswith("Ann asks")
         button = world.button(card, "Approve once")
@@ -206,7 +206,7 @@ async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_sl
         assert "only an operator may answer this" in str(world.slack.ephemeral)
         await world.restart()
         await world.olga.presses(str(card["ts"]), *button, channel=place)
-        await stage.until(stage.ann, lambda mails: "So be it." in map(body, mails))
+        await platforms.until(platforms.ann, lambda mails: "So be it." in map(body, mails))
         await world.olga.presses(str(card["ts"]), *button, channel=place)
         await world.until(lambda: "already approved by olga" in str(world.slack.ephemeral))
         assert world.bench.ran("knock") == ["on wood"]
@@ -217,46 +217,53 @@ async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_sl
 @pytest.mark.needs("dovecot", "postfix")
 async def test_what_is_asked_on_slack_or_discord_is_answered_by_mail(tmp_path: Path) -> None:
     """By a code that counts in the mail of the operator alone, across a kill. S2-10, S2-19, P5."""
-    async with posted(tmp_path, asks_on_slack=False) as stage:
-        world = stage.world
+    async with open_posted(tmp_path, asks_on_slack=False) as platforms:
+        world = platforms.world
         world.model.call("knock", {"what": "on wood"}, round=0)
         world.model.say("So be it.", round=1)
         await world.ann.says("please knock")
-        card = await stage.until(stage.olga, lambda mails: [one for one in mails if links(one)])
+        card = await platforms.until(
+            platforms.olga, lambda mails: [mail for mail in mails if links(mail)]
+        )
         once = links(card[0])[0]
-        await stage.says(stage.ann, "", subject=once)
+        await platforms.deliver(platforms.ann, "", subject=once)
         await world.restart()
-        await stage.says(stage.olga, "", subject=once)
+        await platforms.deliver(platforms.olga, "", subject=once)
         await world.until(lambda: "So be it." in world.texts(world.ann.direct))
-        await stage.until(stage.olga, lambda mails: "approved by olga" in "".join(map(body, mails)))
+        await platforms.until(
+            platforms.olga, lambda mails: "approved by olga" in "".join(map(body, mails))
+        )
         assert world.bench.ran("knock") == ["on wood"]
         world.model.call("knock", {"what": "on glass"}, key="and you", round=0)
         world.model.say("So be it.", key="and you", round=1)
-        stage.cara.says(stage.cara.direct, "and you")
-        card = await stage.until(
-            stage.olga, lambda mails: [one for one in mails if links(one) and "cara" in body(one)]
+        platforms.cara.says(platforms.cara.direct, "and you")
+        card = await platforms.until(
+            platforms.olga,
+            lambda mails: [mail for mail in mails if links(mail) and "cara" in body(mail)],
         )
-        await stage.says(stage.olga, "", subject=links(card[0])[0])
-        place = stage.cara.direct
-        await stage.discord.until(
-            lambda: [one for one in stage.discord.from_bot(place) if "So be it." in one.content]
+        await platforms.deliver(platforms.olga, "", subject=links(card[0])[0])
+        place = platforms.cara.direct
+        await platforms.discord.until(
+            lambda: [
+                mail for mail in platforms.discord.from_bot(place) if "So be it." in mail.content
+            ]
         )
         assert world.bench.ran("knock") == ["on wood", "on glass"]
 
 
 async def test_one_person_on_two_platforms_is_one_person(tmp_path: Path) -> None:
     """With a conversation in each place, and one language."""
-    async with both(tmp_path) as stage:
-        world = stage.world
+    async with open_both(tmp_path) as platforms:
+        world = platforms.world
         world.model.say("on Slack", key="one")
         world.model.say("on Discord", key="two")
         await world.ann.says("one")
         await world.expect(world.ann.direct, "on Slack")
-        stage.cara.says(stage.cara.direct, "two")
-        await stage.discord.until(lambda: stage.texts() == ["on Discord"])
+        platforms.cara.says(platforms.cara.direct, "two")
+        await platforms.discord.until(lambda: platforms.texts() == ["on Discord"])
         assert len(world.model.requests[-1].messages) == 2
         await world.ann.commands("language de")
         await world.until(lambda: len(world.texts(world.ann.direct)) == 2)
-        stage.cara.says(stage.cara.direct, "/whoami")
-        await stage.discord.until(lambda: "person:cara" in stage.texts()[-1])
-        assert "du bist" in stage.texts()[-1].lower()
+        platforms.cara.says(platforms.cara.direct, "/whoami")
+        await platforms.discord.until(lambda: "person:cara" in platforms.texts()[-1])
+        assert "du bist" in platforms.texts()[-1].lower()

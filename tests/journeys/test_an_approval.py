@@ -43,7 +43,8 @@ async def test_two_operators_who_differ_in_that_instant_are_one_answer(tmp_path:
     """Both have the card, the first one's word counts, and both cards show it. S2-10."""
     roles = {"olga": ["operator"], "oscar": ["operator"], "ann": []}
     people = [
-        {"name": one, "ids": [f"loopback:{one}"], "roles": given} for one, given in roles.items()
+        {"name": name, "ids": [f"loopback:{name}"], "roles": role_names}
+        for name, role_names in roles.items()
     ]
     let_in = {"loopback": {"allowed_users": [*roles]}}
     async with open_world(tmp_path, people=people, channels=let_in) as world:
@@ -61,7 +62,7 @@ async def test_two_operators_who_differ_in_that_instant_are_one_answer(tmp_path:
 
 
 async def test_the_card_goes_to_the_operator_and_a_note_to_whoever_asked(tmp_path: Path) -> None:
-    """Arguments are not shown in the chat that asked; that somebody was asked is."""
+    """The requesting chat shows that an approval is pending, without the arguments."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         assert card.chat == "olga"
@@ -85,7 +86,7 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Pa
 
 
 async def test_silence_is_a_denial_when_the_time_is_over(tmp_path: Path) -> None:
-    """Nobody answers: the card says so, nothing runs, the model reads that it was no refusal."""
+    """No operator answers: the card says so, nothing runs, the model reads that it was no refusal."""
     async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
         card = await ask_to_knock(world)
         await world.expect("ann", "So be it.")
@@ -96,7 +97,7 @@ async def test_silence_is_a_denial_when_the_time_is_over(tmp_path: Path) -> None
 
 
 async def test_a_late_press_runs_nothing(tmp_path: Path) -> None:
-    """After the deadline the presser is told so, and the card stays as it ended."""
+    """A press after the deadline gets a notice, and the card does not change."""
     async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
         card = await ask_to_knock(world)
         await world.until(lambda: card.hows == ["expired"])
@@ -108,7 +109,7 @@ async def test_a_late_press_runs_nothing(tmp_path: Path) -> None:
 
 
 async def test_the_second_answer_changes_nothing(tmp_path: Path) -> None:
-    """Approved, then denied: it ran once, and the second presser is told who was first."""
+    """Approved, then denied: it ran once, and the second presser reads who was first."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         await world.press("olga", card)
@@ -187,9 +188,9 @@ async def test_without_anybody_to_ask_the_model_is_told_so(tmp_path: Path) -> No
 
 
 async def test_an_answer_may_hold_for_a_time(tmp_path: Path) -> None:
-    """The same call in the same conversation is not asked about again; elsewhere it is.
+    """The same call in the same conversation needs no new approval; in another one it does.
 
-    What a tool touches that names nothing is told by its arguments alone, so they bind.
+    A tool without resources is granted by its arguments, so the same arguments are required.
     """
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world, "first time")
@@ -203,8 +204,8 @@ async def test_an_answer_may_hold_for_a_time(tmp_path: Path) -> None:
         assert len(world.chat("olga").cards) == 1
         world.model.call("knock", {"what": "on wood"}, round=0, key="third time")
         await world.say("bob", "third time")
-        other = await world.card()
-        assert other.asked.calls[0].arguments.count("on wood") == 1
+        second_card = await world.card()
+        assert second_card.asked.calls[0].arguments.count("on wood") == 1
 
 
 async def test_without_buttons_calls_are_answered_by_number(tmp_path: Path) -> None:
@@ -222,7 +223,7 @@ async def test_without_buttons_calls_are_answered_by_number(tmp_path: Path) -> N
 
 
 async def test_where_nothing_can_be_edited_a_message_tells_how_it_ended(tmp_path: Path) -> None:
-    """The ending stands below the card."""
+    """The outcome appears below the card."""
     platform = {"can_edit": False, "can_delete": False, "has_buttons": False}
     async with open_world(tmp_path, platform=platform) as world:
         card = await ask_to_knock(world)
@@ -256,7 +257,7 @@ async def test_an_operator_is_asked_about_their_own_tool_call_and_reads_the_rece
 
 
 async def test_what_the_policy_denies_is_not_asked_about(tmp_path: Path) -> None:
-    """The model reads which statement denied it; nobody is asked and nothing runs. S2-08, S2-09."""
+    """The model reads which statement denied it; no card appears and nothing runs. S2-08, S2-09."""
     statement = {
         "id": "no-knocking",
         "effect": "deny",
@@ -287,29 +288,31 @@ async def test_what_the_policy_allows_runs_without_a_question(tmp_path: Path) ->
 async def test_presses_at_the_deadlines_instant_count_or_lose_but_never_both(
     tmp_path: Path,
 ) -> None:
-    """Twelve questions end at nearly one instant, and every button is pressed in that instant.
+    """Twelve requests expire at nearly the same instant, and every button is pressed at that instant.
 
-    Each call ran if and only if its card says that it was approved, and the presser was told so.
+    Each call ran if and only if its card and the reply to its presser say that it was approved.
     """
     people = [f"p{number}" for number in range(12)]
     open_door = {"loopback": {"allowed_users": ["*"]}}
     async with open_world(tmp_path, channels=open_door, approvals={"timeout_s": 1.5}) as world:
         world.platform.hold()
-        for who in people:
-            world.model.call("knock", {"what": who}, round=0, key=f"for {who}.")
-            world.model.say("So be it.", round=1, key=f"for {who}.")
-            await world.say(who, f"for {who}.")
+        for person in people:
+            world.model.call("knock", {"what": person}, round=0, key=f"for {person}.")
+            world.model.say("So be it.", round=1, key=f"for {person}.")
+            await world.say(person, f"for {person}.")
         world.platform.release()
         await world.until(lambda: len(world.chat("olga").cards) == len(people))
         cards = world.chat("olga").cards
         await world.until(lambda: any(card.hows == ["expired"] for card in cards))
         presses = [await world.platform.press("olga", card) for card in cards]
         await world.until(lambda: all(press.confirmed for press in presses))
-        for who in people:
-            await world.expect(who, "So be it.")
+        for person in people:
+            await world.expect(person, "So be it.")
         await world.until(lambda: world.chat("olga").open_cards == [])
-        asked = [card.asked.calls[0].arguments for card in cards]
-        ran = [any(f'"{what}"' in arguments for what in world.bench.ran()) for arguments in asked]
+        requested = [card.asked.calls[0].arguments for card in cards]
+        ran = [
+            any(f'"{what}"' in arguments for what in world.bench.ran()) for arguments in requested
+        ]
         assert [card.hows == ["approved"] for card in cards] == ran
         assert ["approved" in press.toast for press in presses] == ran
         assert not all(ran)

@@ -1,4 +1,4 @@
-"""An edited message counts as it reads when its turn takes it; later edits are told to the model."""
+"""A turn takes an edited message in its newest version; the model hears of later edits."""
 
 from pathlib import Path
 
@@ -28,8 +28,8 @@ async def test_a_message_is_edited_before_its_turn(tmp_path: Path) -> None:
         world.model.say("Four.", key="fourth")
         await world.say("ann", "fourth")
         await world.until(lambda: world.chat("ann").answers[-1:] == ["Four."])
-        asked = [request.last_user for request in world.model.requests]
-        assert asked == ["first", "second, mended", "fourth"]
+        questions = [request.last_user for request in world.model.requests]
+        assert questions == ["first", "second, mended", "fourth"]
 
 
 async def test_a_message_is_edited_while_its_turn_runs(tmp_path: Path) -> None:
@@ -70,6 +70,6 @@ async def test_a_message_is_edited_after_its_turn(tmp_path: Path) -> None:
         await world.say("ann", "well?")
         await world.expect("ann", "Red.", "Then navy.")
         assert len(world.model.requests) == 2
-        told = str(world.model.requests[-1].body)
-        assert "a dark colour?" in told
-        assert "send me money" not in told
+        request = str(world.model.requests[-1].body)
+        assert "a dark colour?" in request
+        assert "send me money" not in request

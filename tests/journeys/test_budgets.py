@@ -1,4 +1,4 @@
-"""What is spent stays spent, whatever becomes of the process, and its end is told."""
+"""Spent budget stays spent across kills, and the bot reports when it is exhausted."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ PRICES = {"scripted": {"input": 10.0, "output": 0.0}}
 
 
 async def test_a_killed_daemon_goes_on_counting(tmp_path: Path) -> None:
-    """In the middle of a turn and behind it; then the day is over for everybody (P1, S4-17).
+    """In the middle of a turn and after it; then the day's budget is exhausted for all (P1, S4-17).
 
-    A process, for a kill and what another one reads of it is what this is about.
+    Needs processes: after a kill the next one has to read what was spent.
     """
     budget = {"day_tokens": 1_000_000, "prices": PRICES}
     async with open_world(tmp_path, budget=budget) as world:

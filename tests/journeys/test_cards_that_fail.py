@@ -37,15 +37,15 @@ async def test_a_card_whose_answer_was_lost_stands_once_and_is_settled(tmp_path:
 async def test_both_cards_are_settled_where_a_send_can_not_be_repeated_unseen(
     tmp_path: Path,
 ) -> None:
-    """The one that nobody had heard of is settled when it is pressed, and runs nothing twice."""
+    """The unrecorded one is settled when it is pressed, and nothing runs twice."""
     async with open_world(tmp_path, platform={"idempotent_send": False}) as world:
         world.platform.will("ask", Lose(carried_out=True))
         await ask_to_knock(world)
         await world.until(lambda: len(world.chat("olga").cards) == 2)
-        lost, known = world.chat("olga").cards
+        lost, recorded = world.chat("olga").cards
         await world.press("olga", lost)
         await world.expect("ann", "So be it.")
-        await world.until(lambda: (lost.hows, known.hows) == (["approved"], ["approved"]))
+        await world.until(lambda: (lost.hows, recorded.hows) == (["approved"], ["approved"]))
         assert world.bench.ran("knock") == ["on wood"]
 
 
@@ -55,9 +55,9 @@ async def test_a_press_on_a_card_that_was_never_recorded_settles_it_late(tmp_pat
         world.platform.will("ask", Lose(carried_out=True))
         await ask_to_knock(world)
         await world.until(lambda: len(world.chat("olga").cards) == 2)
-        lost, known = world.chat("olga").cards
-        await world.press("olga", known, "deny")
-        await world.until(lambda: known.hows == ["denied"])
+        lost, recorded = world.chat("olga").cards
+        await world.press("olga", recorded, "deny")
+        await world.until(lambda: recorded.hows == ["denied"])
         late = await world.press("olga", lost)
         assert "already denied" in late.toast
         await world.until(lambda: lost.hows == ["denied"])
@@ -66,15 +66,15 @@ async def test_a_press_on_a_card_that_was_never_recorded_settles_it_late(tmp_pat
 
 
 async def test_a_card_that_the_platform_refuses_ends_with_its_deadline(tmp_path: Path) -> None:
-    """Nobody could see it: who asked hears so, the call does not run, and the turn goes on."""
+    """No operator could see it: the asker hears so, the call does not run, and the turn continues."""
     async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
         world.platform.will("ask", Refuse(), times=None)
         world.model.call("knock", {"what": "on wood"}, round=0)
         world.model.say("So be it.", round=1)
         await world.say("ann", "please knock")
         await world.until(lambda: world.chat("ann").answers[-1:] == ["So be it."])
-        *_, told, _ = world.chat("ann").answers
-        assert told.startswith("Nobody who may approve `knock` can be reached.")
+        *_, notice, _ = world.chat("ann").answers
+        assert notice.startswith("Nobody who may approve `knock` can be reached.")
         assert world.bench.runs == []
         (result,) = world.tool_results()
         assert "no operator can be reached" in result
@@ -92,7 +92,7 @@ async def test_a_settle_that_fails_is_tried_again(tmp_path: Path) -> None:
 
 
 async def test_a_card_that_was_deleted_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """Its answer still counts by number, and what can't be shown is left."""
+    """Its number can still be answered; the outcome can't be displayed."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         card.deleted = True
@@ -106,7 +106,7 @@ async def test_a_card_that_was_deleted_keeps_nobody_waiting(tmp_path: Path) -> N
 
 
 async def test_a_long_call_is_shown_whole_enough_to_judge(tmp_path: Path) -> None:
-    """Forty kilobytes of arguments: the card stands, and says how long they are."""
+    """Forty kilobytes of arguments: the card is sent, and says how long they are."""
     async with open_world(tmp_path, platform={"max_length": 1000}) as world:
         world.model.call("knock", {"what": "begin " + "x " * 20_000 + "end"}, round=0)
         world.model.say("So be it.", round=1)

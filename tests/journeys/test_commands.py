@@ -1,4 +1,4 @@
-"""Commands act at once, for whoever may use them, and say what they did."""
+"""Commands act at once, for people who may use them, and report the result."""
 
 from pathlib import Path
 
@@ -10,23 +10,23 @@ from tests.journeys.world import World, open_world
 pytestmark = pytest.mark.slow
 
 
-async def told(world: World, who: str, text: str) -> str:
-    """Let somebody write a command, and return what they are told."""
-    before = len(world.chat(who).answers)
-    await world.say(who, text)
-    await world.until(lambda: len(world.chat(who).answers) > before)
-    return world.chat(who).answers[-1]
+async def reply_to(world: World, person: str, text: str) -> str:
+    """Let a person write a command, and return the bot's reply."""
+    before = len(world.chat(person).answers)
+    await world.say(person, text)
+    await world.until(lambda: len(world.chat(person).answers) > before)
+    return world.chat(person).answers[-1]
 
 
 async def test_help_whoami_and_what_is_unknown(tmp_path: Path) -> None:
-    """Nobody has to read a manual, and a typo is told, not sent to the model (P10)."""
+    """No manual is needed, and a typo gets a reply instead of going to the model (P10)."""
     async with open_world(tmp_path) as world:
-        assert "/stop" in await told(world, "ann", "/help")
-        assert "person:ann" in await told(world, "ann", "/whoami")
-        assert "operator" in await told(world, "olga", "/whoami")
-        assert "/help" in await told(world, "ann", "/hlep me")
-        assert "nothing to retry" in await told(world, "ann", "/retry")
-        assert "loopback" in await told(world, "olga", "/status")
+        assert "/stop" in await reply_to(world, "ann", "/help")
+        assert "person:ann" in await reply_to(world, "ann", "/whoami")
+        assert "operator" in await reply_to(world, "olga", "/whoami")
+        assert "/help" in await reply_to(world, "ann", "/hlep me")
+        assert "nothing to retry" in await reply_to(world, "ann", "/retry")
+        assert "loopback" in await reply_to(world, "olga", "/status")
         assert world.model.requests == []
 
 
@@ -57,14 +57,14 @@ async def two_cards(world: World) -> tuple[Message, Message]:
 
 
 async def test_numbers_count_up_over_all_cards_of_a_chat(tmp_path: Path) -> None:
-    """`/approve 1 3` names calls of two cards; a number that is nobody's runs nothing. P5."""
+    """`/approve 1 3` names calls of two cards; an unknown number runs nothing. P5."""
     async with open_world(tmp_path, platform={"has_buttons": False}) as world:
         first, second = await two_cards(world)
         assert [call.number for call in first.asked.calls] == [1, 2]
         assert [call.number for call in second.asked.calls] == [3]
-        pending = await told(world, "olga", "/pending")
+        pending = await reply_to(world, "olga", "/pending")
         assert [f"`{number}`" in pending for number in (1, 2, 3)] == [True] * 3
-        assert "no call" in await told(world, "olga", "/approve 9")
+        assert "no call" in await reply_to(world, "olga", "/approve 9")
         assert world.bench.runs == []
         await world.say("olga", "/approve 1 3")
         await world.say("olga", "/deny 2 not that one")
@@ -74,15 +74,15 @@ async def test_numbers_count_up_over_all_cards_of_a_chat(tmp_path: Path) -> None
         await world.until(
             lambda: (first.hows, second.hows) == (["approved", "denied"], ["approved"])
         )
-        assert "Nothing waits" in await told(world, "olga", "/pending")
+        assert "Nothing waits" in await reply_to(world, "olga", "/pending")
 
 
 async def test_a_number_is_good_in_the_chat_that_it_was_given_in(tmp_path: Path) -> None:
     """Ann can't use the operator's number, and Bob's chat has none of his own."""
     async with open_world(tmp_path, platform={"has_buttons": False}) as world:
         await two_cards(world)
-        assert "approved" not in await told(world, "ann", "/approve 1")
-        assert "approved" not in await told(world, "bob", "/approve 3")
+        assert "approved" not in await reply_to(world, "ann", "/approve 1")
+        assert "approved" not in await reply_to(world, "bob", "/approve 3")
         assert world.bench.runs == []
 
 
@@ -100,15 +100,15 @@ async def test_a_number_is_never_used_again(tmp_path: Path) -> None:
 
 
 async def test_a_tool_that_is_called_by_hand_needs_no_model(tmp_path: Path) -> None:
-    """The result is the answer, with its receipt; bad arguments are told as to a model. S2-08."""
+    """The result is the answer, with its receipt; bad arguments get the model's error text. S2-08."""
     async with open_world(tmp_path) as world:
-        text = await told(world, "olga", '/tool peek {"what": "the sky"}')
+        text = await reply_to(world, "olga", '/tool peek {"what": "the sky"}')
         assert "peek: the sky" in text
         assert world.chat("olga").receipts[0].startswith("receipt: peek · ok")
-        assert "can't be used" in await told(world, "olga", "/tool peek {")
-        assert "no tool `peak`" in await told(world, "olga", "/tool peak")
-        assert "Name the tool" in await told(world, "olga", "/tool")
-        assert "not for you" in await told(world, "ann", '/tool peek {"what": "x"}')
+        assert "can't be used" in await reply_to(world, "olga", "/tool peek {")
+        assert "no tool `peak`" in await reply_to(world, "olga", "/tool peak")
+        assert "Name the tool" in await reply_to(world, "olga", "/tool")
+        assert "not for you" in await reply_to(world, "ann", '/tool peek {"what": "x"}')
         assert world.model.requests == []
         assert world.bench.ran() == ["the sky"]
 
@@ -116,7 +116,7 @@ async def test_a_tool_that_is_called_by_hand_needs_no_model(tmp_path: Path) -> N
 async def test_later_requests_see_what_was_called_by_hand(tmp_path: Path) -> None:
     """The model reads the call and its result as its own conversation. S1-17."""
     async with open_world(tmp_path) as world:
-        await told(world, "olga", '/tool peek {"what": "the sky"}')
+        await reply_to(world, "olga", '/tool peek {"what": "the sky"}')
         world.model.say("It was blue.")
         await world.say("olga", "what did I look at?")
         await world.until(lambda: world.chat("olga").answers[-1] == "It was blue.")

@@ -13,10 +13,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("platform")]
 SUMS = "name;sum\nAnn;3,50\nBob;4,00\n".encode("cp1252")
 
 
-def told(world: World) -> str:
-    """What the person said, as the newest request has it."""
+def newest_input(world: World) -> str:
+    """Return the person's newest message as the model reads it."""
     return [
-        str(one["content"]) for one in world.model.requests[-1].messages if one["role"] == "user"
+        str(message["content"])
+        for message in world.model.requests[-1].messages
+        if message["role"] == "user"
     ][-1]
 
 
@@ -27,7 +29,7 @@ async def test_a_table_is_read_by_the_model(tmp_path: Path) -> None:
         world.model.say("7.50 in all", round=1)
         await world.say("ann", "sum it up", files={"sums.csv": SUMS})
         await world.expect("ann", "7.50 in all")
-        assert "1. `sums.csv`: CSV table, 27 bytes]" in told(world)
+        assert "1. `sums.csv`: CSV table, 27 bytes]" in newest_input(world)
         [result] = world.tool_results()
         assert "row | name | sum\n1 | Ann | 3,50\n2 | Bob | 4,00" in result
         assert world.chat("olga").cards == []
@@ -62,18 +64,18 @@ async def test_a_file_that_is_too_large_is_told_and_not_kept(
         world.model.say("too large")
         await world.say("ann", "look", files={"a.txt": b"x" * 1001}, stated_bytes=stated_bytes)
         await world.expect("ann", "too large")
-        assert "1. `a.txt`: did not come, tell the person: " in told(world)
+        assert "1. `a.txt`: did not come, tell the person: " in newest_input(world)
         assert len(world.platform.called("fetch")) == (0 if stated_bytes is None else 1)
 
 
 async def test_a_fetch_that_fails_twice_is_made_a_third_time(tmp_path: Path) -> None:
-    """The answer waits for it, and nobody hears of it."""
+    """The answer waits for it, without a notice."""
     async with open_world(tmp_path) as world:
         world.platform.will("fetch", Unavailable(), Unavailable())
         world.model.say("seen")
         await world.say("ann", "look", files={"a.txt": b"milk"})
         await world.expect("ann", "seen")
-        assert told(world).endswith("1. `a.txt`: text, 4 bytes]")
+        assert newest_input(world).endswith("1. `a.txt`: text, 4 bytes]")
         assert len(world.platform.called("fetch")) == 3
 
 
@@ -85,8 +87,12 @@ async def test_a_file_that_never_comes_does_not_hold_up_the_answer(tmp_path: Pat
         world.model.say("one is missing, and so is the other")
         await world.say("ann", "look", files={"a.txt": b"milk", "b.txt": b"bread"})
         await world.expect("ann", "one is missing, and so is the other")
-        assert "1. `a.txt`: did not come, tell the person: 'loopback': refused" in told(world)
-        assert "2. `b.txt`: did not come, tell the person: 'loopback': come back" in told(world)
+        assert "1. `a.txt`: did not come, tell the person: 'loopback': refused" in newest_input(
+            world
+        )
+        assert "2. `b.txt`: did not come, tell the person: 'loopback': come back" in newest_input(
+            world
+        )
 
 
 async def test_nobody_reads_what_somebody_else_sent(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ async def test_a_file_is_a_link_that_saves_it_and_stays(tmp_path: Path) -> None:
         assert headers["content-type"] == "application/octet-stream"
         assert headers["content-disposition"].startswith("attachment;")
         assert headers["x-content-type-options"] == "nosniff"
-        gone = await page.page.request.get(f"{page.page.url}sent/01NEVER")
-        assert (gone.status, await gone.text()) == (404, "this file is no longer kept\n")
+        missing = await page.page.request.get(f"{page.page.url}sent/01NEVER")
+        assert (missing.status, await missing.text()) == (404, "this file is no longer kept\n")
 
 
 async def test_nobody_without_the_login_gets_it(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ async def ready(page: ChatPage, count: int) -> None:
 
 
 async def test_a_file_is_chosen_sent_and_read(tmp_path: Path) -> None:
-    """It stands above the composer until it is sent, and under the message afterwards."""
+    """It appears above the composer until it is sent, and under the message afterwards."""
     async with browsing(tmp_path) as world:
         page = await world.log_in()
         await page.page.locator("#files").set_input_files([SUMS])
@@ -66,9 +66,9 @@ async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
         world.model.say("seen")
         await page.button("Send").click()
         await expect(page.answers).to_have_text(["seen"])
-        said = str(world.model.requests[-1].messages[-1]["content"])
-        assert "1. `right.txt`: text, 4 bytes]" in said
-        assert "wrong" not in said
+        content = str(world.model.requests[-1].messages[-1]["content"])
+        assert "1. `right.txt`: text, 4 bytes]" in content
+        assert "wrong" not in content
 
 
 async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""What was approved for a time runs without a card, is listed, and ends the moment it is revoked."""
+"""A call that is granted for a time runs without a card, is listed, and needs approval once revoked."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.journeys.test_commands import told
+from tests.journeys.test_commands import reply_to
 from tests.journeys.test_the_command_line import zeroclaw
 from tests.journeys.world import World, open_world
 
@@ -19,28 +19,28 @@ async def knock(world: World, text: str, what: str = "") -> None:
 
 
 async def test_a_grant_is_listed_and_revoked_in_the_chat(tmp_path: Path) -> None:
-    """Approved for a time; the same call asks nobody; revoked, it asks again (P3, P5).
+    """Granted for a time, the same call runs without a card; revoked, it needs one again (P3, P5).
 
-    The tool names nothing that it touches, so no other call of it is let through.
+    The tool has no resources, so the grant covers no other call of it.
     """
     async with open_world(tmp_path) as world:
-        assert "Nothing is granted" in await told(world, "olga", "/grants")
+        assert "Nothing is granted" in await reply_to(world, "olga", "/grants")
         await knock(world, "first")
         await world.press("olga", await world.card(), "for_a_time")
         await world.expect("ann", "Done: first.")
         await knock(world, "second", what="first")
         await world.expect("ann", "Done: first.", "Done: second.")
         assert len(world.chat("olga").cards) == 1
-        listed = await told(world, "olga", "/grants")
+        listed = await reply_to(world, "olga", "/grants")
         number = listed.split("`")[1]  # a plan that lost a race took one before it
         assert listed.startswith(f"- `{number}` `knock`: exactly this call (`")
         assert listed.endswith(", by olga, for `person:ann`, in `loopback/ann`")
-        assert "in this conversation" in await told(world, "ann", "/grants")
-        assert "Nothing is granted" in await told(world, "bob", "/grants")
-        assert await told(world, "bob", f"/revoke {number}") == (
+        assert "in this conversation" in await reply_to(world, "ann", "/grants")
+        assert "Nothing is granted" in await reply_to(world, "bob", "/grants")
+        assert await reply_to(world, "bob", f"/revoke {number}") == (
             f"There is no grant `{number}`; `/grants` shows those that hold."
         )
-        ended = await told(world, "olga", f"/revoke {number}")
+        ended = await reply_to(world, "olga", f"/revoke {number}")
         assert ended == f"`{number}`: revoked; `knock` asks again."
         await knock(world, "third", what="first")
         card = await world.card()
@@ -58,12 +58,12 @@ async def test_a_grant_is_revoked_from_the_terminal(tmp_path: Path) -> None:
         await world.expect("ann", "Done: first.")
         await world.daemon.restart()
         await world.until(lambda: world.platform.connected)
-        code, out, err = await zeroclaw(world, "grants", "list")
+        code, output, err = await zeroclaw(world, "grants", "list")
         assert err == ""
-        name = out.split("`")[1]
-        assert (code, "`knock`" in out, len(name)) == (0, True, 1)
-        code, out, _ = await zeroclaw(world, "grants", "revoke", name)
-        assert (code, out) == (0, f"`{name}`: revoked; `knock` asks again.\n")
+        name = output.split("`")[1]
+        assert (code, "`knock`" in output, len(name)) == (0, True, 1)
+        code, output, _ = await zeroclaw(world, "grants", "revoke", name)
+        assert (code, output) == (0, f"`{name}`: revoked; `knock` asks again.\n")
         code, _, err = await zeroclaw(world, "grants", "revoke", name)
         assert (code, "There is no grant" in err) == (1, True)
         await knock(world, "second")

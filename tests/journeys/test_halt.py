@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_halt_ends_what_runs_and_starts_nothing_until_resume(tmp_path: Path) -> None:
-    """Streams, tools and questions end; writers are told that they wait; then they are answered."""
+    """Streams, tools and approvals end; writers read that they wait; then they are answered."""
     async with open_world(tmp_path) as world:
         gate, hold = world.model.gate(), Holds()
         world.bench.will("peek", hold)
@@ -27,9 +27,9 @@ async def test_halt_ends_what_runs_and_starts_nothing_until_resume(tmp_path: Pat
         assert any("Halted" in text for text in world.chat("olga").answers)
         requests = len(world.model.requests)
         world.model.say("Here I am.", key="hello?")
-        told = len(world.chat("ann").answers)
+        answer_count = len(world.chat("ann").answers)
         await world.say("ann", "hello?")
-        await world.until(lambda: len(world.chat("ann").answers) > told)
+        await world.until(lambda: len(world.chat("ann").answers) > answer_count)
         assert len(world.model.requests) == requests
         await world.say("olga", "/resume")
         await world.until(lambda: world.chat("ann").answers[-1] == "Here I am.")
@@ -50,7 +50,7 @@ async def test_halt_holds_across_a_restart(tmp_path: Path) -> None:
 
 
 async def test_only_operators_halt(tmp_path: Path) -> None:
-    """Ann is told that it is not for her, and nothing stops."""
+    """Ann reads that she may not, and nothing stops."""
     async with open_world(tmp_path) as world:
         await world.say("ann", "/halt")
         await world.until(lambda: world.chat("ann").answers)

@@ -1,4 +1,4 @@
-"""The bot speaks to each person in their own language, whatever it tells others of the same."""
+"""The bot writes to each person in their own language, also about the same event."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ PEOPLE = [
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What one person was told while a call of theirs waited for them."""
+    """The texts that a person read about a call of theirs."""
 
     card: str
     note: str
@@ -26,35 +26,35 @@ class Told:
     ending: str
 
 
-async def told(world: World, who: str, text: str) -> str:
-    """Let somebody write, and return the next thing that they are told."""
-    before = len(world.chat(who).answers)
-    await world.say(who, text)
-    await world.until(lambda: len(world.chat(who).answers) > before)
-    return world.chat(who).answers[before]
+async def reply_to(world: World, person: str, text: str) -> str:
+    """Let a person write, and return the bot's next message to them."""
+    before = len(world.chat(person).answers)
+    await world.say(person, text)
+    await world.until(lambda: len(world.chat(person).answers) > before)
+    return world.chat(person).answers[before]
 
 
-async def asked(world: World, who: str) -> Told:
-    """Let somebody's model want to knock, write meanwhile, and let them allow it."""
-    world.model.call("knock", {"what": who}, round=0, key=f"knock for {who}")
-    world.model.say("So be it.", round=1, key=f"knock for {who}")
-    world.model.say("Here I am.", key=f"are you there, {who}?")
-    await world.say(who, f"knock for {who}")
-    card = await world.card(who)
-    shown = card.text
-    note = await told(world, who, f"are you there, {who}?")
-    status = await told(world, who, "/status")
-    await world.press(who, card)
+async def approval_texts(world: World, person: str) -> Told:
+    """Let a person's turn call `knock`, write meanwhile, and let them approve it."""
+    world.model.call("knock", {"what": person}, round=0, key=f"knock for {person}")
+    world.model.say("So be it.", round=1, key=f"knock for {person}")
+    world.model.say("Here I am.", key=f"are you there, {person}?")
+    await world.say(person, f"knock for {person}")
+    card = await world.card(person)
+    card_text = card.text
+    note = await reply_to(world, person, f"are you there, {person}?")
+    status = await reply_to(world, person, "/status")
+    await world.press(person, card)
     await world.until(lambda: card.hows == ["approved"])
-    await world.until(lambda: world.chat(who).answers[-1] == "Here I am.")
-    return Told(card=shown, note=note, status=status, ending=card.text.splitlines()[-1].strip())
+    await world.until(lambda: world.chat(person).answers[-1] == "Here I am.")
+    return Told(card=card_text, note=note, status=status, ending=card.text.splitlines()[-1].strip())
 
 
 async def test_two_people_are_each_told_in_their_own_language(tmp_path: Path) -> None:
-    """Cards, their endings, notes and replies; what a model or a tool says stays as it is."""
+    """Cards, outcomes, notes and replies are translated; texts of models and tools are not."""
     async with open_world(tmp_path, people=PEOPLE) as world:
-        german = await asked(world, "ann")
-        english = await asked(world, "bob")
+        german = await approval_texts(world, "ann")
+        english = await approval_texts(world, "bob")
         assert german.card.startswith("ann fragt; Antwort bis ")
         assert english.card.startswith("bob asks; answer until ")
         assert "`supervised.effects` fragt nach: es tut mehr als nur lesen" in german.card
@@ -72,10 +72,12 @@ async def test_two_people_are_each_told_in_their_own_language(tmp_path: Path) ->
 async def test_a_person_chooses_their_language_and_keeps_it_over_a_kill(tmp_path: Path) -> None:
     """The choice beats the configuration, and is committed before it is confirmed (P1)."""
     async with open_world(tmp_path, people=PEOPLE, language="de") as world:
-        assert await told(world, "bob", "/stop") == "Gerade läuft nichts."
-        assert await told(world, "ann", "/stop") == "Gerade läuft nichts."
-        assert await told(world, "ann", "/language en") == "From now on I speak English with you."
+        assert await reply_to(world, "bob", "/stop") == "Gerade läuft nichts."
+        assert await reply_to(world, "ann", "/stop") == "Gerade läuft nichts."
+        assert (
+            await reply_to(world, "ann", "/language en") == "From now on I speak English with you."
+        )
         await world.daemon.kill()
         await world.daemon.start()
-        assert await told(world, "ann", "/stop") == "Nothing is running."
-        assert await told(world, "bob", "/stop") == "Gerade läuft nichts."
+        assert await reply_to(world, "ann", "/stop") == "Nothing is running."
+        assert await reply_to(world, "bob", "/stop") == "Gerade läuft nichts."

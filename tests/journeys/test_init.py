@@ -1,4 +1,4 @@
-"""A newcomer answers the questions of `zeroclaw init`, and the daemon runs on what came of it."""
+"""A newcomer answers the questions of `zeroclaw init`, and the daemon runs with the written file."""
 
 import asyncio
 import os
@@ -25,31 +25,31 @@ class Sitting:
         self._read = 0
 
     async def question(self) -> str:
-        """Return what was shown since the last answer, when it ends as a question does."""
+        """Return the output since the last answer, once it ends like a question."""
         while not (new := self.shown[self._read :]).endswith(": "):
             self.shown += (await asyncio.to_thread(os.read, self._screen, 4096)).decode()
         return new
 
     async def number_of(self, offer: str) -> str:
         """Return the number in front of an offer of the next question."""
-        (line,) = [one for one in (await self.question()).splitlines() if offer in one]
+        (line,) = [row for row in (await self.question()).splitlines() if offer in row]
         return line.split()[0]
 
     async def answer(self, question: str, typed: str) -> None:
         """Wait for a question, and type a line."""
-        asked = await self.question()
-        assert question in asked, asked
+        displayed = await self.question()
+        assert question in displayed, displayed
         self._read = len(self.shown)
         os.write(self._screen, f"{typed}\n".encode())
 
-    async def rest(self) -> None:
+    async def read_rest(self) -> None:
         """Read to the end."""
         while True:
             try:
-                some = await asyncio.to_thread(os.read, self._screen, 4096)
-            except OSError:  # how a terminal says that nobody is there any more
+                output = await asyncio.to_thread(os.read, self._screen, 4096)
+            except OSError:  # the terminal's other end is closed
                 return
-            self.shown += some.decode()
+            self.shown += output.decode()
 
 
 async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) 
             await person.answer("? [y/N]:", "")  # a channel that is installed for tests
         await person.answer("Autonomy", "readonly")
         await person.answer("More questions", "")
-        await person.rest()
+        await person.read_rest()
         os.close(screen)
         assert await process.wait() == 0, person.shown
         assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
@@ -104,10 +104,10 @@ async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) 
             env=environment,
         )
         assert daemon.stdout is not None
-        said = await daemon.stdout.readuntil(b"zeroclaw chat\n")
+        output = await daemon.stdout.readuntil(b"zeroclaw chat\n")
         daemon.terminate()
         assert await daemon.wait() == 0
-    assert b"zeroclaw is ready: terminal\n  model     scripted\n" in said
+    assert b"zeroclaw is ready: terminal\n  model     scripted\n" in output
 
 
 @pytest.mark.parametrize("leaves", ["at the end of input", "while a model is tried"])
@@ -138,9 +138,9 @@ async def test_a_newcomer_who_leaves_is_told_that_nothing_was_written(
             await person.answer("Key (env, file, keyring, type, none)", "none")
             await gate.reached()
             process.send_signal(signal.SIGINT)
-        await person.rest()
+        await person.read_rest()
     os.close(screen)
     assert await process.wait() == 1
-    said = f"zeroclaw: `{tmp_path}/c.toml` was not written; `"
-    assert person.shown.splitlines()[-1].startswith(said), person.shown
+    message = f"zeroclaw: `{tmp_path}/c.toml` was not written; `"
+    assert person.shown.splitlines()[-1].startswith(message), person.shown
     assert person.shown.splitlines()[-1].endswith(f"init --config {tmp_path}/c.toml` asks again")

@@ -1,4 +1,4 @@
-"""Told to end, the daemon gives what runs a moment, says that it pauses, and goes on when it is back."""
+"""On SIGTERM the daemon gives running work a moment, says that it pauses, and continues when restarted."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ async def test_a_draft_says_that_it_pauses_and_becomes_the_answer_later(tmp_path
 
 
 async def test_a_tool_that_may_run_again_runs_again(tmp_path: Path) -> None:
-    """An idempotent call is repeated after the restart; its result is what the model reads. P3."""
+    """An idempotent call is repeated after the restart, and the model reads its result. P3."""
     async with open_world(tmp_path) as world:
         world.bench.will("peek", Holds())
         world.model.call("peek", {"what": "the sky"}, round=0)
@@ -58,7 +58,7 @@ async def test_a_tool_that_may_run_again_runs_again(tmp_path: Path) -> None:
 
 
 async def test_a_tool_that_must_not_run_twice_is_told_as_unknown(tmp_path: Path) -> None:
-    """Nobody knows whether it ran: the model reads so, the operator too, and it is not repeated.
+    """Its outcome is unknown: the model and the operator read so, and it is not repeated.
 
     P3, K15.
     """

@@ -1,4 +1,4 @@
-"""A flood is told once and ends in one state; whoever writes as people do never meets a limit."""
+"""A flood gets one notice and every message one end; people at normal speed never meet a limit."""
 
 from pathlib import Path
 
@@ -16,14 +16,14 @@ LIMITS = {
 }
 
 
-async def flood(world: World, who: str, *texts: str) -> None:
+async def flood(world: World, person: str, *texts: str) -> None:
     """Write without waiting for an answer, as a script does."""
-    events = [await world.say(who, text) for text in texts]
+    events = [await world.say(person, text) for text in texts]
     await world.until(lambda: all(event.confirmed for event in events))
 
 
 async def test_a_flood_is_told_once_and_everybody_else_goes_on(tmp_path: Path) -> None:
-    """What is over is confirmed and not taken; stopping still works, and so do others (P1, P9)."""
+    """Excess messages are acknowledged and dropped; `/stop` and other people still work (P1, P9)."""
     async with open_world(tmp_path, limits=LIMITS) as world:
         gate = world.model.gate()
         world.model.say("Once upon ", gate, key="one")
@@ -37,11 +37,11 @@ async def test_a_flood_is_told_once_and_everybody_else_goes_on(tmp_path: Path) -
         world.model.say("All right.", times=None)
         await world.say("ann", "/stop")
         await world.until(lambda: world.chat("ann").answers.count("All right.") == 2)
-        told = [text for text in world.chat("ann").texts if "That was a lot" in text]
-        assert len(told) == 1
-        assert "I take 1 a minute" in told[0]
-        said = [str(request.messages[-1]["content"]) for request in world.model.requests]
-        assert [text for text in said if "flood" in text] == []
+        notices = [text for text in world.chat("ann").texts if "That was a lot" in text]
+        assert len(notices) == 1
+        assert "I take 1 a minute" in notices[0]
+        contents = [str(request.messages[-1]["content"]) for request in world.model.requests]
+        assert [text for text in contents if "flood" in text] == []
 
 
 async def test_a_restart_does_not_begin_a_new_day(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A turn that goes in circles is told so and then ended; one that gets on is left alone (K22)."""
+"""A looping turn is warned and then ended; one that makes progress is left alone (K22)."""
 
 import json
 import sys
@@ -23,8 +23,8 @@ def script_of(scripts: Mapping[str, Sequence[Round]]) -> str:
             "when": f"<{name}>",
             "answer": [
                 *(
-                    {"steps": [{"call": tool, "arguments": with_} for tool, with_ in one]}
-                    for one in rounds
+                    {"steps": [{"call": tool, "arguments": arguments} for tool, arguments in calls]}
+                    for calls in rounds
                 ),
                 {"steps": [{"say": DONE}]},
             ],
@@ -34,11 +34,11 @@ def script_of(scripts: Mapping[str, Sequence[Round]]) -> str:
     return tomli_w.dumps({"turn": turns})
 
 
-async def played(directory: Path, scripts: Mapping[str, Sequence[Round]]) -> dict[str, str]:
-    """Return what a person is told at the end of each script."""
+async def play(directory: Path, scripts: Mapping[str, Sequence[Round]]) -> dict[str, str]:
+    """Return the last answer to each script."""
     (directory / "script.toml").write_text(script_of(scripts), encoding="utf-8")
     provider = {"kind": "scripted", "script": str(directory / "script.toml")}
-    told: dict[str, str] = {}
+    answers: dict[str, str] = {}
     async with open_world(
         directory, autonomy="full", policy={"ask_when_untrusted": False}, provider=provider
     ) as world:
@@ -50,10 +50,10 @@ async def played(directory: Path, scripts: Mapping[str, Sequence[Round]]) -> dic
                     DONE in text or "topped" in text for text in world.chat("ann").answers[before:]
                 )
             )
-            told[name] = world.chat("ann").answers[-1]
+            answers[name] = world.chat("ann").answers[-1]
             new = await world.say("ann", "/new")
             await world.until(lambda new=new: new.confirmed)
-    return told
+    return answers
 
 
 async def test_a_few_of_each(tmp_path: Path) -> None:
@@ -63,12 +63,12 @@ async def test_a_few_of_each(tmp_path: Path) -> None:
     """
     looping = ("two files in turn", "searches in other words")
     honest = ("reads a long file", "mends until it works")
-    told = await played(
+    answers = await play(
         tmp_path,
         {name: SEEN.looping[name] for name in looping}
         | {name: SEEN.honest[name] for name in honest},
     )
-    assert [STOPPED in told[name] for name in (*looping, *honest)] == [True, True, False, False]
+    assert [STOPPED in answers[name] for name in (*looping, *honest)] == [True, True, False, False]
 
 
 @pytest.mark.long("plays a hundred and forty conversations")
@@ -96,10 +96,10 @@ async def test_false_stops_and_misses_are_counted(
     when: str,
     wrong: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    """What goes round is stopped and nothing else is, but for the misses and stops named (K22)."""
-    told = await played(tmp_path, {**scripts.looping, **scripts.honest})
-    misses = [name for name in scripts.looping if STOPPED not in told[name]]
-    stops = [name for name in scripts.honest if STOPPED in told[name]]
+    """Loops are stopped and honest scripts are not, except for the listed misses and stops (K22)."""
+    answers = await play(tmp_path, {**scripts.looping, **scripts.honest})
+    misses = [name for name in scripts.looping if STOPPED not in answers[name]]
+    stops = [name for name in scripts.honest if STOPPED in answers[name]]
     counts = {
         "scripts written": f"{when} the thresholds",
         "looping": len(scripts.looping),

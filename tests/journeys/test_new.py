@@ -40,7 +40,11 @@ async def test_what_was_admitted_before_new_is_answered_in_the_old_one_first(
         events = [await world.say("ann", text) for text in ("second", "/new", "third")]
         await world.platform.confirmed(*events)
         await world.until(lambda: world.chat("ann").answers[-1:] == ["Three."])
-        assert [one.last_user for one in world.model.requests] == ["first", "second", "third"]
+        assert [request.last_user for request in world.model.requests] == [
+            "first",
+            "second",
+            "third",
+        ]
         assert len(world.model.requests[-1].messages) == 2
 
 

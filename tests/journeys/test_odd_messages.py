@@ -46,5 +46,5 @@ async def test_an_answer_in_odd_markup_is_shown_whole(tmp_path: Path) -> None:
         await world.until(lambda: any("That is all." in text for text in world.chat("ann").answers))
         answers = world.chat("ann").answers
         assert [text.count("```") % 2 for text in answers] == [0] * len(answers)
-        whole = "\n".join(answers)
-        assert [line for line in code.splitlines() if line not in whole] == []
+        answer = "\n".join(answers)
+        assert [line for line in code.splitlines() if line not in answer] == []

@@ -1,4 +1,4 @@
-"""`/otr`: what is said off the record is on no disk, and is forgotten; what was said before goes on.
+"""`/otr`: text off the record is on no disk and is forgotten; the earlier history continues.
 
 pytest tests/journeys/test_off_the_record.py
 """
@@ -15,12 +15,13 @@ pytestmark = pytest.mark.slow
 GONE = "what you said off the record is gone"
 
 
-async def begin(world: World, who: str = "ann", *, chat: str = "") -> None:
+async def begin(world: World, person: str = "ann", *, chat: str = "") -> None:
     """Go off the record."""
-    await world.say(who, "/otr", chat=chat)
+    await world.say(person, "/otr", chat=chat)
     await world.until(
         lambda: any(
-            one.startswith("Off the record from") for one in world.chat(chat or who).answers
+            answer.startswith("Off the record from")
+            for answer in world.chat(chat or person).answers
         )
     )
 
@@ -58,7 +59,7 @@ async def test_what_is_said_off_the_record_is_known_there_and_on_no_disk(tmp_pat
 
 
 async def test_the_record_goes_on_where_it_was_left(tmp_path: Path) -> None:
-    """`/otr off` forgets what was said since, and the history of before is known again."""
+    """`/otr off` forgets all text since `/otr`, and the earlier history is known again."""
     async with open_world(tmp_path) as world:
         world.model.say("Hello.", key="good morning")
         await world.say("ann", "good morning")
@@ -80,7 +81,7 @@ async def test_the_record_goes_on_where_it_was_left(tmp_path: Path) -> None:
         world.model.say("Once more.", key="and now")
         await world.say("ann", "and now?")
         await world.until(lambda: "Once more." in world.chat("ann").answers)
-        assert not any(GONE in one for one in world.chat("ann").answers)
+        assert not any(GONE in answer for answer in world.chat("ann").answers)
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 500])

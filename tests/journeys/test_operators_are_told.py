@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_an_approval_that_runs_out_is_told_once(tmp_path: Path) -> None:
-    """Three seconds after it was asked, of five minutes; a restart tells it no second time."""
+    """Three seconds after the request, of five minutes; a restart does not repeat the reminder."""
     approvals = {"timeout_s": 300.0, "remind_share": 0.99}
     async with open_world(tmp_path, approvals=approvals) as world:
         world.model.call("knock", {"what": "the door"}, round=0, key="please knock")
@@ -22,8 +22,10 @@ async def test_an_approval_that_runs_out_is_told_once(tmp_path: Path) -> None:
             return [text for text in world.chat("olga").texts if text.startswith("Still waiting")]
 
         await world.until(reminders)
-        [told] = reminders()
-        assert told.startswith("Still waiting for an answer: `knock` (`/approve 1`, `/deny 1`).")
+        [reminder] = reminders()
+        assert reminder.startswith(
+            "Still waiting for an answer: `knock` (`/approve 1`, `/deny 1`)."
+        )
         await world.daemon.restart()
         await world.until(lambda: world.platform.connected)
         await world.press("olga", card)
@@ -40,8 +42,8 @@ async def test_a_model_that_is_down_is_told_by_one_line(tmp_path: Path) -> None:
             await world.until(lambda number=number: len(world.chat("ann").answers) == number + 1)
         await world.say("olga", "/whoami")
         await world.until(lambda: any("You are" in text for text in world.chat("olga").texts))
-        told = [text for text in world.chat("olga").texts if "You are" not in text]
-        assert told == [
+        notices = [text for text in world.chat("olga").texts if "You are" not in text]
+        assert notices == [
             "An answer to ann in `loopback` failed: the model refused the key; an operator has "
             "to check `[provider] api_key`."
         ]

@@ -1,4 +1,4 @@
-"""A person reads what stands on the web page: in any direction, without markup, days later, by keys."""
+"""A person reads the web page: in any direction, without markup, days later, by keys."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -36,23 +36,23 @@ async def test_a_message_that_lost_its_markup_keeps_its_lines(tmp_path: Path) ->
         page = await world.log_in()
         world.model.say(f"# One\n\ntwo\nthree {MASKED}\n")
         await page.say("count")
-        shown = "One\n\ntwo\nthree [redacted]"
+        text = "One\n\ntwo\nthree [redacted]"
         await expect(page.answers).to_contain_text("[redacted]")
-        assert await page.answers.inner_text() == shown
+        assert await page.answers.inner_text() == text
 
 
 async def test_each_paragraph_reads_in_its_own_direction(tmp_path: Path) -> None:
     """Arabic and Hebrew begin at the right, code and English at the left."""
-    said = (
+    paragraphs = (
         f"{ARABIC}.\n\nEnglish.\n\n- {ARABIC}\n\n```\n# {ARABIC}\n```\n\n| {ARABIC} |\n|---|\n| a |"
     )
     async with browsing(tmp_path) as world:
         page = await world.log_in(size=(390, 700))
-        world.model.say(said)
+        world.model.say(paragraphs)
         await page.say(ARABIC)
         await expect(page.answers.locator("td")).to_have_text("a")
-        shown = await page.answers.locator("p, ul, pre, table").evaluate_all(DIRECTIONS)
-        assert shown == [
+        directions = await page.answers.locator("p, ul, pre, table").evaluate_all(DIRECTIONS)
+        assert directions == [
             ["P", "rtl"],
             ["P", "ltr"],
             ["UL", "rtl"],
@@ -134,26 +134,26 @@ async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(
     async with browsing(tmp_path) as world:
         page = await world.log_in(size=(700, 500))
         gates = [world.model.gate() for _ in range(4)]
-        begun = ("Line.\n\n" * 40, gates[0], "two. ", gates[1], "three. ")
-        world.model.say(*begun, gates[2], "four. ", gates[3], "five.")
+        pieces = ("Line.\n\n" * 40, gates[0], "two. ", gates[1], "three. ")
+        world.model.say(*pieces, gates[2], "four. ", gates[3], "five.")
         await page.say("hi")
         await expect(page.draft.locator("p")).to_have_count(40)
         scroller = page.page.locator("#scroller")
         # A key's smooth scrolling has only begun when the next piece comes.
-        there = await scroller.evaluate(BEGIN_TO_SCROLL, key)
+        position = await scroller.evaluate(BEGIN_TO_SCROLL, key)
         gates[0].open()
         await expect(page.draft).to_contain_text("two")
-        assert await scroller.evaluate("one => one.scrollTop") == there
+        assert await scroller.evaluate("one => one.scrollTop") == position
         await page.button("newest ↓").click()
         await expect(page.button("newest ↓")).to_be_hidden()
         await scroller.hover()
         await scroller.evaluate(TELL_WHEN_SCROLLED)
         await page.page.mouse.wheel(0, -60)
         await expect(scroller).to_have_attribute("data-scrolled", "")
-        there = await scroller.evaluate("one => one.scrollTop")
+        position = await scroller.evaluate("one => one.scrollTop")
         gates[1].open()
         await expect(page.draft).to_contain_text("three")
-        assert await scroller.evaluate("one => one.scrollTop") == there
+        assert await scroller.evaluate("one => one.scrollTop") == position
         await page.button("newest ↓").click()
         await expect(page.button("newest ↓")).to_be_hidden()
         # As over a wide block of code; no finger moves quite level.
@@ -184,7 +184,7 @@ async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:
 
 
 async def test_a_conversation_is_printed_whole(tmp_path: Path) -> None:
-    """On paper nothing scrolls, and nobody writes."""
+    """On paper nothing scrolls, and there is no composer."""
     async with browsing(tmp_path) as world:
         page = await world.log_in(size=(700, 500))
         world.model.say("Line.\n\n" * 40)

@@ -30,8 +30,8 @@ async def test_a_call_that_waits_is_denied_by_what_the_file_says_now(tmp_path: P
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         rewrite(world, autonomy="readonly")
-        code, out, err = await zeroclaw(world, "reload")
-        assert (code, "in force    autonomy\n" in out, err) == (0, True, "")
+        code, output, err = await zeroclaw(world, "reload")
+        assert (code, "in force    autonomy\n" in output, err) == (0, True, "")
         await world.press("olga", card)
         await world.expect("ann", "So be it.")
         assert world.bench.runs == []
@@ -44,7 +44,7 @@ async def test_a_call_that_waits_is_denied_by_what_the_file_says_now(tmp_path: P
 
 
 async def test_a_tool_that_runs_comes_to_its_end(tmp_path: Path) -> None:
-    """What has begun is not undone; what comes after is under the new file."""
+    """A running call is not undone; later calls are decided by the new file."""
     async with open_world(tmp_path) as world:
         hold = Holds()
         world.bench.will("peek", hold)
@@ -53,9 +53,9 @@ async def test_a_tool_that_runs_comes_to_its_end(tmp_path: Path) -> None:
         await world.say("ann", "look")
         await hold.reached()
         rewrite(world, autonomy="full", runtime={"max_iterations": 7}, provider={"attempts": 2})
-        code, out, _ = await zeroclaw(world, "reload")
-        assert (code, "in force    autonomy, runtime.max_iterations\n" in out) == (0, True)
-        assert "restart     needed for provider.attempts; unchanged until then" in out
+        code, output, _ = await zeroclaw(world, "reload")
+        assert (code, "in force    autonomy, runtime.max_iterations\n" in output) == (0, True)
+        assert "restart     needed for provider.attempts; unchanged until then" in output
         assert "restart    for provider.attempts" in (await zeroclaw(world, "status"))[1]
         hold.release()
         await world.expect("ann", "I saw it.")
@@ -77,7 +77,7 @@ async def test_who_is_taken_out_is_a_stranger_at_once(tmp_path: Path) -> None:
         await world.expect("bob", "Hello.")
         assert world.chat("ann").answers == [stopped]
         assert await world.daemon.terminate() == 0
-        (line,) = [one for one in world.daemon.stderr.splitlines() if " reloaded " in one]
+        (line,) = [row for row in world.daemon.stderr.splitlines() if " reloaded " in row]
         assert "now=channels.loopback.allowed_users" in line
 
 
@@ -85,8 +85,8 @@ async def test_a_fault_changes_nothing_and_is_told_whole(tmp_path: Path) -> None
     """Each fault a line, exit code 2; the daemon goes on as it was (P10)."""
     async with open_world(tmp_path) as world:
         rewrite(world, autonomy="wild", channels=WITHOUT_ANN, runtime={"backlog": 0})
-        code, out, err = await zeroclaw(world, "reload")
-        assert (code, out) == (2, "")
+        code, output, err = await zeroclaw(world, "reload")
+        assert (code, output) == (2, "")
         autonomy, backlog, last = err.splitlines()
         assert ("autonomy: should be" in autonomy, "runtime.backlog: " in backlog) == (True, True)
         assert last == "zeroclaw: nothing was changed"
@@ -98,17 +98,17 @@ async def test_a_fault_changes_nothing_and_is_told_whole(tmp_path: Path) -> None
 async def test_set_and_reload_follow_each_other(tmp_path: Path) -> None:
     """`config set` says that a reload is enough, and it is; without a daemon there is none."""
     async with open_world(tmp_path) as world:
-        code, out, _ = await zeroclaw(
+        code, output, _ = await zeroclaw(
             world, "config", "set", "runtime.prompt", "You are a lobster."
         )
         assert code == 0
-        assert re.search(r"`\S*zeroclaw reload( [^`]+)?` puts it in force", out), out
+        assert re.search(r"`\S*zeroclaw reload( [^`]+)?` puts it in force", output), output
         assert (await zeroclaw(world, "reload"))[0] == 0
         world.model.say("Snap.")
         await world.say("ann", "who are you?")
         await world.expect("ann", "Snap.")
         assert "You are a lobster." in str(world.model.requests[0].messages[0]["content"])
-        code, out, _ = await zeroclaw(world, "config", "unset", "provider.stall_s")
-        assert (code, "when the daemon is restarted" in out) == (0, True)
+        code, output, _ = await zeroclaw(world, "config", "unset", "provider.stall_s")
+        assert (code, "when the daemon is restarted" in output) == (0, True)
         assert await world.daemon.terminate() == 0
         assert (await zeroclaw(world, "reload"))[0] == 3

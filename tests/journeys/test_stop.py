@@ -1,4 +1,4 @@
-"""`/stop` ends the turn at once, wherever it is; what was shown stays, and what is queued goes on."""
+"""`/stop` ends the turn at once, in any phase; the text so far stays, and queued messages go on."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_stop_in_the_middle_of_a_stream(tmp_path: Path) -> None:
-    """The text stands with a note, the model's connection is closed, the next request knows.
+    """The text stays with a note, the model's connection is closed, the next request knows.
 
     S4-17, S4-20, K24.
     """
@@ -30,7 +30,7 @@ async def test_stop_in_the_middle_of_a_stream(tmp_path: Path) -> None:
         world.model.say("Hello.", key="hi")
         await world.say("ann", "hi")
         await world.until(lambda: world.chat("ann").answers[-1] == "Hello.")
-        contents = [str(one["content"]) for one in world.model.requests[-1].messages[1:]]
+        contents = [str(message["content"]) for message in world.model.requests[-1].messages[1:]]
         assert contents[1].startswith("Once upon a time")
 
 
@@ -43,7 +43,9 @@ async def test_stop_in_the_middle_of_a_tool(tmp_path: Path) -> None:
         await world.say("ann", "look")
         await hold.reached()
         await world.say("ann", "/stop")
-        await world.until(lambda: any("topped by ann" in one for one in world.chat("ann").answers))
+        await world.until(
+            lambda: any("topped by ann" in answer for answer in world.chat("ann").answers)
+        )
         await world.until(lambda: world.bench.runs[0].ended)
         world.model.say("Hello.", key="hi")
         await world.say("ann", "hi")

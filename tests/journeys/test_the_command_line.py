@@ -1,4 +1,4 @@
-"""The commands of the terminal reach the running daemon, and say what is wrong when there is none."""
+"""The commands of the terminal reach the running daemon, and report it clearly if there is none."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from tests.journeys.world import World, open_world
 pytestmark = pytest.mark.slow
 
 
-async def zeroclaw(world: World, *arguments: str, given: str = "") -> tuple[int, str, str]:
+async def zeroclaw(world: World, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
     """Run a command with the daemon's configuration; return exit code, output and errors."""
     process = await asyncio.create_subprocess_exec(
         PROGRAM,
@@ -24,9 +24,9 @@ async def zeroclaw(world: World, *arguments: str, given: str = "") -> tuple[int,
         stderr=asyncio.subprocess.PIPE,
         env=world.daemon.environment | {"ZEROCLAW_CONFIG": str(world.config)},
     )
-    out, err = await process.communicate(given.encode())
+    output, errors = await process.communicate(stdin.encode())
     assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+    return process.returncode, output.decode(), errors.decode()
 
 
 BY_CGROUP = "each command is bounded by a cgroup of its own"
@@ -35,33 +35,38 @@ SECRETS = ("JOURNEY_MODEL_KEY", "JOURNEY_SIGNING_SECRET")
 
 async def without_secrets(world: World, *arguments: str) -> tuple[int, str, str]:
     """Run a command in a shell that lacks what only the daemon's environment holds."""
-    mine = world.daemon.environment
+    environment = world.daemon.environment
     process = await asyncio.create_subprocess_exec(
         *(PROGRAM, *arguments, "--config", str(world.config)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={name: value for name, value in mine.items() if name not in SECRETS},
+        env={name: value for name, value in environment.items() if name not in SECRETS},
     )
-    out, err = await process.communicate()
+    output, errors = await process.communicate()
     assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+    return process.returncode, output.decode(), errors.decode()
 
 
 async def test_commands_do_what_they_can_without_the_daemons_secrets(tmp_path: Path) -> None:
-    """A service has them in an environment file; whoever looks after it has not (P8, P10)."""
+    """A service has them in an environment file; its administrator's shell does not (P8, P10)."""
     async with open_world(tmp_path) as world:
         await world.say("ann", f"the words are {KNOWN_SECRET}")
         await world.until(lambda: world.chat("ann").answers)
-        code, out, err = await without_secrets(world, "export", "ann")
-        assert (code, err, "the words are" in out, KNOWN_SECRET in out) == (0, "", True, False)
-        code, out, err = await without_secrets(world, "doctor")
-        assert (code, err) == (0, "")
-        assert "provider.api_key is not known in this shell; the running daemon has it" in out
-        code, out, err = await without_secrets(world, "check-config")
-        assert (code, err) == (0, "")
-        assert "provider.api_key: not known in this shell; the running daemon has it" in out
-        for words in (
+        code, output, errors = await without_secrets(world, "export", "ann")
+        assert (code, errors, "the words are" in output, KNOWN_SECRET in output) == (
+            0,
+            "",
+            True,
+            False,
+        )
+        code, output, errors = await without_secrets(world, "doctor")
+        assert (code, errors) == (0, "")
+        assert "provider.api_key is not known in this shell; the running daemon has it" in output
+        code, output, errors = await without_secrets(world, "check-config")
+        assert (code, errors) == (0, "")
+        assert "provider.api_key: not known in this shell; the running daemon has it" in output
+        for arguments in (
             ("status",),
             ("grants", "list"),
             ("pair", "list"),
@@ -74,36 +79,39 @@ async def test_commands_do_what_they_can_without_the_daemons_secrets(tmp_path: P
             ("halt",),
             ("resume",),
         ):
-            code, _, err = await without_secrets(world, *words)
-            assert (words, code, err) == (words, 0, "")
-    code, out, err = await without_secrets(world, "doctor")
-    assert (code, "fail  secrets        provider.api_key: environment variable" in out) == (1, True)
-    code, out, err = await without_secrets(world, "export", "ann")
-    assert (code, "the words are" in out) == (0, True)
-    assert err.startswith("zeroclaw: provider.api_key: environment variable `JOURNEY_MODEL_KEY`")
+            code, _, errors = await without_secrets(world, *arguments)
+            assert (arguments, code, errors) == (arguments, 0, "")
+    code, output, errors = await without_secrets(world, "doctor")
+    assert (code, "fail  secrets        provider.api_key: environment variable" in output) == (
+        1,
+        True,
+    )
+    code, output, errors = await without_secrets(world, "export", "ann")
+    assert (code, "the words are" in output) == (0, True)
+    assert errors.startswith("zeroclaw: provider.api_key: environment variable `JOURNEY_MODEL_KEY`")
     assert (await without_secrets(world, "check-config"))[0] == 2
 
 
 async def test_status_of_a_running_daemon(tmp_path: Path) -> None:
     """For people, and for machines."""
     async with open_world(tmp_path) as world:
-        code, out, _ = await zeroclaw(world, "status")
-        assert (code, "loopback" in out) == (0, True)
-        code, out, _ = await zeroclaw(world, "status", "--json")
-        assert (code, isinstance(json.loads(out), dict)) == (0, True)
+        code, output, _ = await zeroclaw(world, "status")
+        assert (code, "loopback" in output) == (0, True)
+        code, output, _ = await zeroclaw(world, "status", "--json")
+        assert (code, isinstance(json.loads(output), dict)) == (0, True)
 
 
 async def test_status_without_a_daemon(tmp_path: Path) -> None:
     """One line, exit code 3 (P10)."""
     async with open_world(tmp_path, start=False) as world:
-        code, out, err = await zeroclaw(world, "status")
-        assert (code, out, len(err.splitlines())) == (3, "", 1)
-        assert "zeroclaw run" in err
+        code, output, errors = await zeroclaw(world, "status")
+        assert (code, output, len(errors.splitlines())) == (3, "", 1)
+        assert "zeroclaw run" in errors
 
 
 def bound_found_by(world: World) -> str:
     """What bounds a command's memory, as the daemon found it on this machine at its start."""
-    (line,) = [one for one in world.daemon.stderr.splitlines() if " commands_bounded " in one]
+    (line,) = [row for row in world.daemon.stderr.splitlines() if " commands_bounded " in row]
     return BY_CGROUP if "by=cgroups" in line else line.partition("why=")[2].strip("\"'")
 
 
@@ -112,18 +120,18 @@ async def test_doctor_says_why_it_is_silent(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.say("ann", "hi")
         await world.until(lambda: world.chat("ann").answers)
-        asked = len(world.model.requests)
-        code, out, _ = await zeroclaw(world, "doctor", "--json")
-        lines = {one["check"]: one for one in json.loads(out)["checks"]}
-        assert (code, lines["daemon"]["verdict"]) == (0, "ok"), out
+        request_count = len(world.model.requests)
+        code, output, _ = await zeroclaw(world, "doctor", "--json")
+        lines = {check["check"]: check for check in json.loads(output)["checks"]}
+        assert (code, lines["daemon"]["verdict"]) == (0, "ok"), output
         assert lines["channels"]["text"].startswith("`loopback` up for ")
         assert lines["provider"]["text"].endswith("it answers")
         bound = bound_found_by(world)
-        assert (bound != "", lines["sandbox"]["text"].endswith(bound)) == (True, True), out
-        assert len(world.model.requests) == asked
+        assert (bound != "", lines["sandbox"]["text"].endswith(bound)) == (True, True), output
+        assert len(world.model.requests) == request_count
         assert (await zeroclaw(world, "halt"))[0] == 0
-        _, out, _ = await zeroclaw(world, "doctor")
-        assert "warn  halt" in out
+        _, output, _ = await zeroclaw(world, "doctor")
+        assert "warn  halt" in output
 
 
 async def test_halt_from_the_terminal_stops_everything(tmp_path: Path) -> None:
@@ -145,23 +153,23 @@ async def test_receipts_are_told_apart_in_the_terminal(tmp_path: Path) -> None:
     """A true one is proven, a false one is called so, and the exit code says which. S2-18."""
     async with open_world(tmp_path) as world:
         receipt = await true_receipt(world)
-        code, out, _ = await zeroclaw(world, "receipts", "verify", "-", given=receipt)
-        assert (code, "peek" in out) == (0, True)
-        code, out, err = await zeroclaw(world, "receipts", "verify", "-", given=FORGED)
+        code, output, _ = await zeroclaw(world, "receipts", "verify", "-", stdin=receipt)
+        assert (code, "peek" in output) == (0, True)
+        code, output, errors = await zeroclaw(world, "receipts", "verify", "-", stdin=FORGED)
         assert code == 1
-        assert "false" in (out + err).lower()
+        assert "false" in (output + errors).lower()
 
 
 async def test_policy_is_explained(tmp_path: Path) -> None:
     """May Ann use this tool, and why."""
     async with open_world(tmp_path, start=False) as world:
-        code, out, _ = await zeroclaw(world, "policy", "show")
-        assert (code, "supervised.reads" in out) == (0, True)
+        code, output, _ = await zeroclaw(world, "policy", "show")
+        assert (code, "supervised.reads" in output) == (0, True)
 
 
 async def test_a_configuration_is_checked_without_a_daemon(tmp_path: Path) -> None:
     async with open_world(tmp_path, start=False) as world:
         assert (await zeroclaw(world, "check-config"))[0] == 0
         world.config.write_text("colour = 'red'\n", encoding="utf-8")
-        code, _, err = await zeroclaw(world, "check-config")
-        assert (code, "colour" in err) == (2, True)
+        code, _, errors = await zeroclaw(world, "check-config")
+        assert (code, "colour" in errors) == (2, True)

@@ -1,4 +1,4 @@
-"""A newcomer with an empty Debian does what the README says, and it is as the README says."""
+"""A newcomer with an empty Debian follows the README, and everything works as it says."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from tests.journeys.package_sources import outermost, paths_in
 SECTION = (ROOT / "README.md").read_text("utf-8").split("\n## Run it\n", 1)[1]
 FIRST_STEPS = SECTION.split("\n**A configuration of your own.**", 1)[0]
 MODEL_PATIENCE_MS = 180_000  # a model on a machine that has much else to do
-# What a person does at a command that does not end by itself.
+# The arguments and input of commands that do not end by themselves.
 WITH_A_PERSON = {
     ".venv/bin/zeroclaw demo": (" --auto", ""),
     ".venv/bin/zeroclaw chat": ("", "hi\n"),
@@ -32,9 +32,9 @@ def needed() -> list[str]:
 
 
 def commands() -> list[str]:
-    """The commands that it shows, without what it says of them."""
-    shown = [line.strip() for line in FIRST_STEPS.splitlines() if line.startswith("    ")]
-    return [re.split(r" {2,}", line)[0] for line in shown]
+    """Return the commands that the README shows, without their comments."""
+    lines = [line.strip() for line in FIRST_STEPS.splitlines() if line.startswith("    ")]
+    return [re.split(r" {2,}", line)[0] for line in lines]
 
 
 def tool_call() -> str:
@@ -63,7 +63,7 @@ async def try_out(root: EmptyRoot, command: str) -> None:
 
 
 async def follow(root: EmptyRoot, page: ChatPage, runs: list[Running]) -> None:
-    """Do what the README says."""
+    """Follow the README."""
     run, *others = commands()
     runs.append(await root.start(run))
     link = await runs[0].until(LINK)
@@ -112,7 +112,7 @@ def test_the_readme_says_what_is_needed_and_what_to_type() -> None:
 def test_the_paths_of_a_setting_are_found(
     setting: str, found: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Plain ones, lists of them, and `file:` URLs; an index with the files beside its pages."""
+    """Plain paths, lists of them, and `file:` URLs; an index with the files next to its pages."""
     (tmp_path / "a.pem").touch()
     (tmp_path / "more" / "simple").mkdir(parents=True)
     expected = [tmp_path / name if name else tmp_path for name in found]
@@ -128,10 +128,10 @@ def test_a_path_within_another_is_not_bound_again() -> None:
 @pytest.mark.long("makes an empty Debian and installs everything in it")
 @pytest.mark.needs("root", "debootstrap", "git", "chromium", "default port")
 async def test_the_readme_works_for_a_newcomer() -> None:
-    """Nothing is missing on a machine that has what the README asks for, the sandbox included.
+    """Nothing is missing on a machine with the README's prerequisites, the sandbox included.
 
     The link logs in, the small model answers, a call waits for approval and has a receipt, every
-    command that is shown works, and after kill -9 the conversation is there (P1, P7).
+    command of the README works, and after kill -9 the conversation is there (P1, P7).
     """
     runs: list[Running] = []
     async with (
@@ -143,5 +143,5 @@ async def test_the_readme_works_for_a_newcomer() -> None:
             async with asyncio.timeout(LONG_TIMEOUT_S * 0.8):
                 await follow(root, ChatPage(page=await browser.new_page()), runs)
         except (AssertionError, Error, TimeoutError) as error:
-            error.add_note("\n".join(one.report() for one in runs))
+            error.add_note("\n".join(run.report() for run in runs))
             raise

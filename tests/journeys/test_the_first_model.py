@@ -1,4 +1,4 @@
-"""A daemon whose configuration leaves the model open takes what is there, and says which and why."""
+"""A daemon without a configured model takes an available one, and says which and why."""
 
 import asyncio
 import os
@@ -32,13 +32,13 @@ enabled = false
     return path
 
 
-async def greeted(typed: str, directory: Path, **environment: str) -> str:
-    """Start a daemon at a terminal, type an answer, and return all that stood on the screen.
+async def start_at_terminal(typed: str, directory: Path, **environment: str) -> str:
+    """Start a daemon at a terminal, type an answer, and return all text of the screen.
 
-    It is told to end when it is ready.
+    It is ended once it is ready.
     """
     screen, terminal = pty.openpty()
-    os.write(screen, typed.encode())  # a terminal keeps what is typed before it is asked for
+    os.write(screen, typed.encode())  # a terminal keeps input that is typed before it is read
     process = await asyncio.create_subprocess_exec(
         *(PROGRAM, "run", "--config", str(left_open(directory))),
         stdin=terminal,
@@ -48,36 +48,39 @@ async def greeted(typed: str, directory: Path, **environment: str) -> str:
     )
     os.close(terminal)
     assert process.stdout is not None
-    said = await process.stdout.readline()
-    said += await process.stdout.readuntil(b"zeroclaw chat --config")
+    output = await process.stdout.readline()
+    output += await process.stdout.readuntil(b"zeroclaw chat --config")
     process.terminate()
-    said += await process.stdout.read()
+    output += await process.stdout.read()
     assert await process.wait() == 0
-    shown = os.read(screen, 65536)
+    screen_text = os.read(screen, 65536)
     os.close(screen)
-    return (said + shown).decode()
+    return (output + screen_text).decode()
 
 
 async def test_a_key_is_taken_after_a_yes_at_the_terminal(tmp_path: Path) -> None:
     """The question says where conversations go; the key itself is shown nowhere (P8)."""
     async with ModelServer() as server:
-        shown = await greeted("y\n", tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
-        assert f"Send conversations to {server.url} and let `found-nowhere` answer" in shown
-        assert (
-            "  model     found-nowhere\n            taken because you said yes to OPENAI_A" in shown
+        screen_text = await start_at_terminal(
+            "y\n", tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url
         )
-    assert KEY not in shown
+        assert f"Send conversations to {server.url} and let `found-nowhere` answer" in screen_text
+        assert (
+            "  model     found-nowhere\n            taken because you said yes to OPENAI_A"
+            in screen_text
+        )
+    assert KEY not in screen_text
 
 
 async def test_a_key_is_left_alone_after_a_no(tmp_path: Path) -> None:
     """An empty line is a no; then the model of this machine answers."""
-    shown = await greeted("\n", tmp_path, OPENAI_API_KEY=KEY)
-    assert "and you said no to OPENAI_API_KEY" in shown
-    assert "  model     SmolLM2" in shown
+    screen_text = await start_at_terminal("\n", tmp_path, OPENAI_API_KEY=KEY)
+    assert "and you said no to OPENAI_API_KEY" in screen_text
+    assert "  model     SmolLM2" in screen_text
 
 
 async def test_a_key_is_left_alone_where_nobody_can_be_asked(tmp_path: Path) -> None:
-    """A daemon that an init system starts says in its greeting, and in its log, what it did."""
+    """A daemon that an init system starts reports its choice in its greeting and in its log."""
     process = await asyncio.create_subprocess_exec(
         *(PROGRAM, "run", "--config", str(left_open(tmp_path))),
         stdin=asyncio.subprocess.DEVNULL,
@@ -86,9 +89,9 @@ async def test_a_key_is_left_alone_where_nobody_can_be_asked(tmp_path: Path) -> 
         env={**os.environ, "XDG_DATA_HOME": str(tmp_path), "OPENAI_API_KEY": KEY},
     )
     assert process.stdout is not None
-    said = await process.stdout.readuntil(b"zeroclaw chat --config")
+    output = await process.stdout.readuntil(b"zeroclaw chat --config")
     process.terminate()
     _, log = await process.communicate()
-    assert b"(OPENAI_API_KEY) is taken only after a yes on a terminal" in said
+    assert b"(OPENAI_API_KEY) is taken only after a yes on a terminal" in output
     assert b"provider_chosen" in log
-    assert KEY.encode() not in said + log
+    assert KEY.encode() not in output + log

@@ -16,15 +16,15 @@ async def test_an_event_that_comes_again_is_answered_once(tmp_path: Path) -> Non
         event = await world.say("ann", "hi")
         await world.expect("ann", "Once.")
         again = await world.platform.redeliver(event)
-        other = await world.platform.redeliver(event, as_new=True)
-        await world.platform.confirmed(again, other)
+        second_event = await world.platform.redeliver(event, as_new=True)
+        await world.platform.confirmed(again, second_event)
         await world.say("ann", "and now?")
         await world.expect("ann", "Once.", "Once.")
         assert [request.last_user for request in world.model.requests] == ["hi", "and now?"]
 
 
 async def test_an_event_that_comes_again_after_a_restart_is_answered_once(tmp_path: Path) -> None:
-    """What was claimed is remembered on disk. S2-02."""
+    """The store remembers claimed events. S2-02."""
     async with open_world(tmp_path) as world:
         world.model.say("Once.", times=None)
         event = await world.say("ann", "hi")
@@ -53,7 +53,7 @@ async def test_a_command_that_comes_again_acts_once(tmp_path: Path) -> None:
 async def test_an_event_that_was_not_confirmed_before_a_kill_is_answered_once(
     tmp_path: Path,
 ) -> None:
-    """Killed while the model writes, the daemon finishes what it had admitted (P1)."""
+    """Killed while the model writes, the daemon finishes the admitted message (P1)."""
     async with open_world(tmp_path) as world:
         gate = world.model.gate()
         world.model.say("Half ", gate, "and half.")

@@ -29,7 +29,7 @@ async def asks_to_run(world: WebWorld, page: ChatPage, command: str) -> None:
 
 
 async def test_the_login_link_opens_once(tmp_path: Path) -> None:
-    """Whoever comes first is in; the link is no key for a second browser, and leaves the address."""
+    """The first browser is logged in; the link works for no second one, and leaves the address bar."""
     async with browsing(tmp_path) as world:
         link = await world.link()
         page = await world.log_in()
@@ -54,7 +54,7 @@ async def test_the_login_link_opens_once(tmp_path: Path) -> None:
 async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
     dark: bool, tmp_path: Path
 ) -> None:
-    """What is written meanwhile waits in sight, and is sent after the next login, in any tab. P1."""
+    """Messages written meanwhile stay visible, and are sent after the next login, in any tab. P1."""
     data = tmp_path / "data"
     async with browsing(tmp_path) as world:
         page = await world.log_in(size=(390, 700), dark=dark)
@@ -72,17 +72,17 @@ async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
         await expect(page.page.get_by_role("alert")).to_contain_text("zeroclaw status")
         await expect(page.button("Log out")).to_be_hidden()
         await page.shot(f"logged-out-{dark}")
-        other = await page.page.context.new_page()
-        await other.goto(str((await request(data, {"call": "status"}))["login_url"]))
-        await world.follow(other)
+        second_tab = await page.page.context.new_page()
+        await second_tab.goto(str((await request(data, {"call": "status"}))["login_url"]))
+        await world.follow(second_tab)
         await page.page.evaluate("window.dispatchEvent(new Event('focus'))")
         await page.connected()
         await expect(page.answers).to_have_text(["Hello.", "Yes."])
         await expect(page.page.locator("[data-sending=waiting]")).to_have_count(0)
         await expect(page.page.get_by_role("alert")).to_be_hidden()
-        await ChatPage(page=other).button("Log out").click()
-        await expect(other.locator("h1")).to_have_text("You are logged out")
-        await ChatPage(page=other).shot(f"logged-out-by-itself-{dark}")
+        await ChatPage(page=second_tab).button("Log out").click()
+        await expect(second_tab.locator("h1")).to_have_text("You are logged out")
+        await ChatPage(page=second_tab).shot(f"logged-out-by-itself-{dark}")
         await page.connected("logged out")
         world.page_errors.clear()  # the browser reports each 401
 
@@ -208,7 +208,7 @@ async def test_nothing_of_a_long_call_is_out_of_sight(place: str, tmp_path: Path
 
 
 async def test_a_press_does_not_answer_the_card_that_slides_under_it(tmp_path: Path) -> None:
-    """It is held once and says so; whoever means it presses again (P5)."""
+    """It is held once and says so; a second press counts (P5)."""
     async with browsing(tmp_path) as world:
         page = await world.log_in(size=(500, 600))
         approve = page.button("Approve once")
@@ -255,7 +255,7 @@ async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finge
 
 
 async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(tmp_path: Path) -> None:
-    """Its keyboard has no Shift and Enter; a keyboard of its own sends with Ctrl and Enter."""
+    """Its keyboard has no Shift and Enter; an attached keyboard sends with Ctrl and Enter."""
     async with browsing(tmp_path) as world:
         page = await world.log_in(size=(390, 700), touch=True)
         world.model.say("Hello.", key="one")
@@ -281,8 +281,8 @@ async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_p
         second = page.page.get_by_role("group", name="2 shell run `echo 2`")
         approve = second.get_by_role("button", name="Approve once")
         await approve.focus()
-        other = await world.another_tab(page)
-        await other.say("/approve 1")
+        second_tab = await world.another_tab(page)
+        await second_tab.say("/approve 1")
         await expect(page.cards).to_contain_text("approved by operator")
         await expect(approve).to_be_focused()
         await page.page.keyboard.press("Enter")
@@ -291,7 +291,7 @@ async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_p
 
 @pytest.mark.needs("bwrap")
 async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
-    """What is read, hovered over and read aloud, while the question is open and when it has ended."""
+    """Visible texts, titles and labels for screen readers, while the card is open and when it has ended."""
     async with browsing(tmp_path, language="de") as world:
         page = await world.log_in()
         await asks_to_run(world, page, "true")
@@ -301,9 +301,9 @@ async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
         await expect(article.locator("time")).to_contain_text("noch")
         await page.button("Ablehnen, weil …").click()
         await page.shot("german-card")
-        said = await in_words(page)
+        texts = await texts_of_card(page)
         assert (
-            english_in(said.replace("supervised.effects", "").replace("supervised.risk", ""))
+            english_in(texts.replace("supervised.effects", "").replace("supervised.risk", ""))
             == set()
         )
         await page.page.get_by_label("Grund").fill("nein")
@@ -312,26 +312,27 @@ async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
         await expect(page.answers).to_contain_text("Dann nicht.")
         await page.page.locator("#log > .card summary").click()
         await page.shot("german-card-ended")
-        said = await in_words(page)
+        texts = await texts_of_card(page)
         assert (
-            english_in(said.replace("supervised.effects", "").replace("supervised.risk", ""))
+            english_in(texts.replace("supervised.effects", "").replace("supervised.risk", ""))
             == set()
         )
 
 
-async def in_words(page: ChatPage) -> str:
+async def texts_of_card(page: ChatPage) -> str:
     """All the words of a card: its text, without the call itself, titles, labels, hints."""
     texts = [
-        await one.inner_text() for one in await page.cards.locator(":not(:has(*)):not(code)").all()
+        await element.inner_text()
+        for element in await page.cards.locator(":not(:has(*)):not(code)").all()
     ]
     for name in ("title", "aria-label", "placeholder"):
         found = await page.cards.locator(f"[{name}]").all()
-        texts += [str(await one.get_attribute(name)) for one in found]
+        texts += [str(await element.get_attribute(name)) for element in found]
     return "\n".join(texts)
 
 
 async def test_a_conversation_survives_a_kill(tmp_path: Path) -> None:
-    """The open page comes back by itself; what was written meanwhile is answered, once.
+    """The open page reconnects by itself; messages written meanwhile are answered, once.
 
     P1; a new page finds the same conversation.
     """
@@ -367,7 +368,7 @@ async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
         await expect(page.page.locator("#stop")).to_be_visible()
         await world.daemon.kill()
         await page.connected("reconnecting")
-        await expect(page.page.locator("#stop")).to_be_hidden()  # nobody is there to be stopped
+        await expect(page.page.locator("#stop")).to_be_hidden()  # no turn is running
         await world.daemon.start()
         await expect(page.answers).to_have_text(["One, two, three."])
         await expect(page.log).to_have_count(2)
@@ -375,7 +376,7 @@ async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
 
 @pytest.mark.needs("bwrap")
 async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
-    """The question stands after the restart, and is answered once (P5)."""
+    """The card is there after the restart, and is answered once (P5)."""
     async with browsing(tmp_path) as world:
         page = await world.log_in()
         await asks_to_run(world, page, "echo still here")
@@ -393,24 +394,24 @@ async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
 
 @pytest.mark.needs("bwrap")
 async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path: Path) -> None:
-    """One message carries both (K4): it stands above its card until that is answered, then below."""
-    asked = [re.compile(text) for text in ("look around", "I look", "needs your answer")]
-    told = [re.compile(text) for text in ("look around", "approved", "I look.*Done")]
+    """One message has both (K4): it appears above its card until that is answered, then below."""
+    pending = [re.compile(text) for text in ("look around", "I look", "needs your answer")]
+    settled = [re.compile(text) for text in ("look around", "approved", "I look.*Done")]
     async with browsing(tmp_path) as world:
         page = await world.log_in()
         await asks_to_run(world, page, "true")
         world.model.say("Done.", round=1, key="look")
-        await expect(page.log).to_have_text(asked)
+        await expect(page.log).to_have_text(pending)
         await page.page.reload()
-        await expect(page.log).to_have_text(asked)
+        await expect(page.log).to_have_text(pending)
         await page.button("Approve once").click()
-        await expect(page.log).to_have_text(told)
+        await expect(page.log).to_have_text(settled)
         await page.page.reload()
-        await expect(page.log).to_have_text(told)
+        await expect(page.log).to_have_text(settled)
 
 
 async def test_a_false_receipt_is_marked(tmp_path: Path) -> None:
-    """Whoever reads it sees that nobody issued it (P7)."""
+    """Its reader sees that it is forged (P7)."""
     async with browsing(tmp_path) as world:
         page = await world.log_in()
         world.model.say(f"I deleted it. [receipt: {FORGED}] Trust me.", size=3)
@@ -439,24 +440,24 @@ async def test_markup_is_text(tmp_path: Path) -> None:
 
 
 async def test_two_tabs_show_the_same(tmp_path: Path) -> None:
-    """What is written, drafted, asked and answered in one tab stands in the other."""
+    """Messages, drafts, cards and answers of one tab appear in the other."""
     async with browsing(tmp_path) as world:
-        one = await world.log_in()
-        two = await world.another_tab(one)
+        first = await world.log_in()
+        two = await world.another_tab(first)
         gate = world.model.gate()
         world.model.say("One, ", gate, "two.", key="count")
-        await one.say("count")
+        await first.say("count")
         await expect(two.own).to_have_text(["count"])
         await expect(two.draft).to_have_text("One,")
         gate.open()
         await expect(two.answers).to_have_text(["One, two."])
         await asks_to_run(world, two, "true")
         world.model.say("Then not.", round=1, key="look")
-        await one.button("Deny").click()
+        await first.button("Deny").click()
         await expect(two.cards).to_contain_text("denied by operator")
         await expect(two.answers).to_have_count(2)
-        await expect(one.answers).to_have_count(2)
-        await expect(one.log).to_have_count(5)
+        await expect(first.answers).to_have_count(2)
+        await expect(first.log).to_have_count(5)
         await expect(two.log).to_have_count(5)
 
 
@@ -589,7 +590,7 @@ async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: 
 
 
 async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
-    """While the bot is at work the send button stops it; what was shown stays, marked."""
+    """While the bot is at work the send button stops it; the text so far stays, marked."""
     async with browsing(tmp_path) as world:
         page = await world.log_in()
         gate = world.model.gate()

@@ -38,12 +38,12 @@ def sixty(directory: Path) -> Path:
 def tools_of(request: Received) -> list[dict[str, object]]:
     """Return the tools of a request."""
     tools = cast("list[dict[str, dict[str, object]]]", request.body.get("tools", []))
-    return [one["function"] for one in tools]
+    return [tool["function"] for tool in tools]
 
 
 def names_of(request: Received) -> list[str]:
-    """Return what the tools of a request are called."""
-    return [str(one["name"]) for one in tools_of(request)]
+    """Return the names of a request's tools."""
+    return [str(tool["name"]) for tool in tools_of(request)]
 
 
 def prompt_of(request: Received) -> str:
@@ -69,7 +69,7 @@ def lay(directory: Path, name: str, text: str) -> Path:
 
 
 async def test_sixty_tools_begin_with_one_that_brings_the_others(tmp_path: Path) -> None:
-    """The first request stays at 6 KB; what is loaded comes behind, and outlasts a kill.
+    """The first request stays at 6 KB; loaded tools are appended, and survive a kill.
 
     S3-13, S3-14, S3-18, K18.
     """
@@ -79,11 +79,11 @@ async def test_sixty_tools_begin_with_one_that_brings_the_others(tmp_path: Path)
         assert len(msgspec.json.encode(first.body)) <= 6_000
         assert names_of(first) == ["load_tools"]
         (listing,) = tools_of(first)
-        told = str(listing["description"])
-        assert "\n- bench: peek, knock, nap, dig\n" in f"{told}\n"
-        assert "\n- files: read_file, list_files, " in told
-        assert all(name in told for name in SHELVES[:40])
-        assert told.endswith(" and 3 more")
+        description = str(listing["description"])
+        assert "\n- bench: peek, knock, nap, dig\n" in f"{description}\n"
+        assert "\n- files: read_file, list_files, " in description
+        assert all(name in description for name in SHELVES[:40])
+        assert description.endswith(" and 3 more")
         assert names_of(second) == ["load_tools", *BENCH]
         assert tools_of(second)[:1] == tools_of(first)
         assert second.messages[: len(first.messages)] == first.messages
@@ -122,7 +122,7 @@ async def test_few_tools_are_all_there_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("calls_tools", [True, False])
 async def test_only_a_model_that_calls_tools_is_sent_any(tmp_path: Path, calls_tools: bool) -> None:
-    """The other is told that it has none; its provider says which it is. S0-15."""
+    """The other reads that it has none; the provider's facts decide. S0-15."""
     package = tmp_path / "installed" / "chatter-0.dist-info"
     package.mkdir(parents=True)
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: chatter\nVersion: 0\n")
@@ -139,7 +139,7 @@ async def test_only_a_model_that_calls_tools_is_sent_any(tmp_path: Path, calls_t
 
 
 async def test_a_kill_between_loading_and_use_loses_nothing(tmp_path: Path) -> None:
-    """The turn that is taken up again has what it had. S3-14, K18."""
+    """The resumed turn has the same tools. S3-14, K18."""
     async with open_world(sixty(tmp_path)) as world:
         gate = world.model.gate()
         world.model.call("load_tools", {"groups": ["bench"]}, round=0)
@@ -189,11 +189,11 @@ async def test_what_somebody_may_never_call_is_not_named_to_them(tmp_path: Path)
         await world.say("ann", "/tools")
         listed = await world.until(lambda: world.chat("ann").answers[1:])
         assert "- files: `read_file`, " in listed[0]
-        told = f"{world.model.requests[-1].body}{listed}"
+        request = f"{world.model.requests[-1].body}{listed}"
         assert names_of(world.model.requests[-1]) == ["load_tools"]
-        assert "there is no group `bench`" in told
-        assert "there is no tool `peeek`" in told
-        assert not any(f"{name}`" in told or f" {name}," in told for name in BENCH)
+        assert "there is no group `bench`" in request
+        assert "there is no tool `peeek`" in request
+        assert not any(f"{name}`" in request or f" {name}," in request for name in BENCH)
         world.model.say("Hello.", key="hi")
         await world.say("bob", "hi")
         await world.expect("bob", "Hello.")
@@ -231,16 +231,16 @@ async def test_a_skill_is_listed_loaded_and_there_until_the_conversation_ends(
         await world.expect("ann", "At noon.", "Again.")
         assert prompt_of(world.model.requests[-1]) == prompt_of(second)
         await world.say("ann", "/tools")
-        (said,) = await world.until(lambda: world.chat("ann").answers[2:])
-        assert "- `tide-tables`: How to read tide tables." in said
-        assert "no-description" not in f"{said}{world.model.requests[-1].body}"
+        (answer,) = await world.until(lambda: world.chat("ann").answers[2:])
+        assert "- `tide-tables`: How to read tide tables." in answer
+        assert "no-description" not in f"{answer}{world.model.requests[-1].body}"
         assert "`no-description` is left out: its `SKILL.md` needs a `description`" in (
             world.daemon.report()
         )
 
 
 async def test_a_skill_is_withheld_from_whom_the_policy_denies_it(tmp_path: Path) -> None:
-    """By its resource; what the model knows of it from elsewhere does not help. S3-07."""
+    """By its resource, even if the model knows it from elsewhere. S3-07."""
     lay(tmp_path, "tide-tables", SKILL.format(secret="none"))
     denied = {
         "id": "no-tides",
@@ -269,7 +269,7 @@ async def test_a_script_of_a_skill_runs_once_it_is_loaded(tmp_path: Path) -> Non
     folder = lay(tmp_path, "tide-tables", SKILL.format(secret="none"))
     (folder / "high.sh").write_text("echo high at $1 >/workspace/said; cat /workspace/said\n")
     for place in (tmp_path, tmp_path / "skills"):
-        place.chmod(0o755)  # commands of a root daemon are nobody's
+        place.chmod(0o755)  # commands of a root daemon run as the user nobody
     script = {"command": "sh /skills/tide-tables/high.sh noon"}
     async with open_world(tmp_path, skills_dir=str(tmp_path / "skills")) as world:
         world.model.call("load_skills", {"name": "tide-tables"}, round=0)
@@ -283,17 +283,17 @@ async def test_a_script_of_a_skill_runs_once_it_is_loaded(tmp_path: Path) -> Non
         await world.press("olga", card)
         await world.expect("ann", "So it is.")
         assert "exit code 0\nhigh at noon" in world.tool_results()[-1]
-        told = prompt_of(world.model.requests[-1])
-        assert "find its folder at `/skills/tide-tables`, read-only" in told
-        [said] = (tmp_path / "workspaces").glob("*/said")
-        assert said.read_text(encoding="utf-8") == "high at noon\n"
+        prompt = prompt_of(world.model.requests[-1])
+        assert "find its folder at `/skills/tide-tables`, read-only" in prompt
+        [written] = (tmp_path / "workspaces").glob("*/said")
+        assert written.read_text(encoding="utf-8") == "high at noon\n"
 
 
 async def test_what_tools_write_is_never_a_skill(tmp_path: Path) -> None:
     """A folder that tools write to, or that holds one, is refused when the daemon starts. S3-07."""
     (tmp_path / "workspaces" / "skills").mkdir(parents=True)
-    inside = str(tmp_path / "workspaces" / "skills")
-    async with open_world(tmp_path, start=False, skills_dir=inside) as world:
+    directory = str(tmp_path / "workspaces" / "skills")
+    async with open_world(tmp_path, start=False, skills_dir=directory) as world:
         await world.daemon.start()
         assert await world.daemon.wait() != 0
         assert "are inside each other; move the skills out" in world.daemon.report()

@@ -35,22 +35,22 @@ class Trying:
     """The command as it runs."""
 
     process: asyncio.subprocess.Process
-    said: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
 
     async def until(self, pattern: re.Pattern[str]) -> str:
         """Read on until something was said."""
         assert self.process.stdout is not None
-        while not (found := pattern.search("".join(self.said))):
+        while not (found := pattern.search("".join(self.lines))):
             line = await self.process.stdout.readline()
-            assert line, self.said
-            self.said.append(line.decode())
+            assert line, self.lines
+            self.lines.append(line.decode())
         return found[1]
 
     async def interrupt(self, by: signal.Signals = signal.SIGINT) -> tuple[int | None, str]:
-        """Press Ctrl-C, or end it otherwise; returns the exit code and what was said last."""
+        """Press Ctrl-C, or end it by another signal; return the exit code and the last output."""
         self.process.send_signal(by)
-        out, _ = await self.process.communicate()
-        return self.process.returncode, out.decode()
+        output, _ = await self.process.communicate()
+        return self.process.returncode, output.decode()
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def short() -> Generator[Path]:
 
 
 def left_in(directory: Path) -> list[Path]:
-    """What a sitting would leave of its own."""
+    """Return the files that a run of `try` could leave behind."""
     return [*directory.glob("zeroclaw-try-*"), *directory.glob("zc-mail-*")]
 
 
@@ -86,10 +86,10 @@ async def trying(
             await process.wait()
 
 
-async def said_to(client: httpx.AsyncClient, chat: int | str) -> list[str]:
-    """What the bot said in a chat."""
+async def texts_to(client: httpx.AsyncClient, chat: int | str) -> list[str]:
+    """Return the bot's texts in a chat."""
     state = (await client.get("state")).json()
-    chats = {one["id"]: one["messages"] for one in state["chats"]}
+    chats = {entry["id"]: entry["messages"] for entry in state["chats"]}
     return [message["text"] for message in chats[chat] if message["bot"]]
 
 
@@ -120,7 +120,7 @@ async def test_with_run_a_daemon_answers_there(
             ann = (await client.get("state")).json()["people"][0]
             await client.post("do", json={"do": "say", "person": ann["id"], "text": "hello"})
             async for _ in events.aiter_lines():
-                if "Hello, Ann." in await said_to(client, ann["chat"]):
+                if "Hello, Ann." in await texts_to(client, ann["chat"]):
                     break
         assert (await running.interrupt(by))[0] == 0
     assert left_in(short) == []
@@ -132,10 +132,10 @@ async def test_without_run_it_says_how_a_daemon_gets_there(tmp_path: Path) -> No
     async with trying(tmp_path, "--no-limits") as running:
         await running.until(OPEN)
         variable = await running.until(re.compile(r"^ +(EMULATED_\S+=\S+)$", re.MULTILINE))
-        code, rest = await running.interrupt()
-        said = "".join(running.said)
-    assert (code, "`--run` does all of that by itself" in said + rest) == (0, True)
-    lines = said.partition("configuration\n")[2].partition("\nand this")[0]
+        code, last_output = await running.interrupt()
+        printed = "".join(running.lines)
+    assert (code, "`--run` does all of that by itself" in printed + last_output) == (0, True)
+    lines = printed.partition("configuration\n")[2].partition("\nand this")[0]
     name, _, value = variable.partition("=")
     assert await asyncio.to_thread(lambda: faults_in(lines, environment={name: value})) == ()
     channel = tomllib.loads(lines)["channels"]["telegram"]
@@ -150,9 +150,9 @@ async def test_a_place_that_the_mail_servers_may_not_enter_is_told(
     """pytest's own directories are closed to others; and the servers lie where `su` does not look."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     async with trying(tmp_path, platform="email") as running:
-        out, _ = await running.process.communicate()
+        output, _ = await running.process.communicate()
         assert running.process.returncode == 2
-        assert "is closed to the users of dovecot and postfix" in out.decode()
+        assert "is closed to the users of dovecot and postfix" in output.decode()
 
 
 @pytest.mark.slow
@@ -161,9 +161,9 @@ async def test_a_taken_port_is_told(tmp_path: Path) -> None:
         page = await running.until(OPEN)
         port = str(httpx.URL(page).port)
         async with trying(tmp_path, "--port", port) as second:
-            out, _ = await second.process.communicate()
+            output, _ = await second.process.communicate()
             assert second.process.returncode == 1
-            assert f"can't use port {port} of 127.0.0.1: address already in use" in out.decode()
+            assert f"can't use port {port} of 127.0.0.1: address already in use" in output.decode()
 
 
 @pytest.mark.slow
@@ -171,9 +171,9 @@ async def test_a_configuration_that_is_none_is_told(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("provider", "utf-8")
     async with trying(tmp_path, "--run", "--config", str(config)) as running:
-        out, _ = await running.process.communicate()
+        output, _ = await running.process.communicate()
         assert running.process.returncode == 2
-        assert f"`{config}` can't be read: " in out.decode()
+        assert f"`{config}` can't be read: " in output.decode()
 
 
 def test_a_channel_that_nobody_emulates_is_told() -> None:
@@ -197,7 +197,7 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
 def test_what_is_to_be_installed_is_told_before_anything_opens(
     monkeypatch: pytest.MonkeyPatch, platform: str, missing: str, extras: str
 ) -> None:
-    """All of it at once, not a page on which nobody answers (P10)."""
+    """All prerequisites at once, instead of a page without answers (P10)."""
     monkeypatch.setitem(sys.modules, missing, None)
     done = CliRunner().invoke(root, ["try", platform, "--run"])
     assert (done.exit_code, done.stderr) == (
@@ -208,7 +208,7 @@ def test_what_is_to_be_installed_is_told_before_anything_opens(
 
 
 def test_what_an_emulator_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever brought it; of this package it would be named."""
+    """A foreign one; the product's own would have a name."""
     install(tmp_path, monkeypatch, "[zeroclaw.emulators]\npigeon = no_such_module:emulate\n")
     done = CliRunner().invoke(root, ["try", "pigeon"])
     assert (done.exit_code, done.stderr) == (2, "zeroclaw: try: pigeon needs more packages\n")

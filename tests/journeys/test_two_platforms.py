@@ -23,7 +23,7 @@ def second_channel(platform: Platform) -> dict[str, object]:
 
 
 async def test_the_operator_is_asked_where_they_are(tmp_path: Path) -> None:
-    """The card stands on their platform; the answer goes back to the chat that asked. S2-19."""
+    """The card appears on their platform; the answer goes back to the requesting chat. S2-19."""
     async with (
         Platform(account="other") as second,
         open_world(tmp_path, people=PEOPLE, channels=second_channel(second)) as world,
@@ -48,6 +48,6 @@ async def test_a_final_that_one_platform_refuses_is_told_on_the_other(tmp_path: 
         world.platform.will("send", Refuse(), times=None)
         world.model.say("Hello.")
         await world.say("ann", "hi")
-        (told,) = await second.until(lambda: second.chat("olga").answers)
-        assert "refused by the platform" in told
-        assert "`loopback`" in told
+        (notice,) = await second.until(lambda: second.chat("olga").answers)
+        assert "refused by the platform" in notice
+        assert "`loopback`" in notice

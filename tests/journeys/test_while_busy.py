@@ -43,7 +43,7 @@ async def test_a_running_turn_is_steered(tmp_path: Path) -> None:
 
 
 async def test_a_newer_message_interrupts_and_is_answered(tmp_path: Path) -> None:
-    """What was shown stays and says so. S4-17."""
+    """The text so far stays, with a note. S4-17."""
     async with open_world(tmp_path, channels={"loopback": {"while_busy": "interrupt"}}) as world:
         gate = world.model.gate()
         world.model.say("Once upon ", gate, key="a story")
