@@ -53,7 +53,9 @@ class Doored:
             ready()
             self._home.up.set()
 
-        await self._channel.receive(self._home.harness.door(self._home.holding_admit(admit)), is_ready)
+        await self._channel.receive(
+            self._home.harness.door(self._home.holding_admit(admit)), is_ready
+        )
 
 
 class Home:
