@@ -229,9 +229,8 @@ class Downloads(Value):
                 return None, None
             numbered = replace(row, number=await next_number(reads, conversation))
             writes = (*blob, attachment_put(conversation, numbered))
-            point = DurablePoint.FETCHED
-            commit = Commit(point=point, conversation=conversation, fence=fence, writes=writes)
-            return commit, numbered
+            point, scope = DurablePoint.FETCHED, fence.conversation
+            return Commit(point=point, conversation=scope, fence=fence, writes=writes), numbered
 
         recorded = await transact(self.store, plan)
         if recorded is not None:

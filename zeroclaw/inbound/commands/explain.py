@@ -84,8 +84,7 @@ class Explainer(Value):
             ToolArgumentsInvalid: The arguments don't fit the tool, or a resource has no normal
                 form.
         """
-        asker = asker_of(self.settings.config, self.people, subject)
-        policy = self.policy()
+        asker, policy = asker_of(self.settings.config, self.people, subject), self.policy()
         query = Query(principal=asker.principal, action=action, now=self.clock.now(), direct=True)
         if action.startswith(_COMMAND):
             query = replace(query, own=True)
