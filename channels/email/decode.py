@@ -353,7 +353,7 @@ def _press(match: re.Match[str], own: str, bot: Bot, sender: str) -> Body:
 def _texts(mail: Mail) -> tuple[str, str]:
     """Return all the text of a mail, and the text that its sender wrote."""
     remaining, texts = MOST_READ_CHARS, list[tuple[str, str]]()
-    for kind, part in mail.said():
+    for kind, part in mail.texts():
         source = part[:remaining]
         remaining -= len(source)
         texts.append(_html(source) if kind == "text/html" else (source, source))

@@ -1,11 +1,11 @@
-"""Reads one file in a process of its own, so that an exploit in a file harms nothing else.
+"""Reads one file in a separate process, so that an exploit in the file can't harm the daemon.
 
     python -P -m zeroclaw.readers.child MEMORY_BYTES CPU_S
 
 Standard input has the request on one line, followed by the file. Standard output gets the answer on
-one line. Before it looks at a byte, the process gives up what it does not need: it can write no
+one line. Before it reads a byte, the process gives up rights that it does not need: it can write no
 file and start no process, and the kernel limits its memory and processor time. Where the kernel
-lets an ordinary user do so, it also leaves the network.
+permits it to an ordinary user, the process also leaves the network.
 """
 
 import ctypes
@@ -26,8 +26,8 @@ TOO_LARGE = "reading it takes more memory than one file may"
 
 
 def confine(memory_bytes: int, cpu_s: int) -> None:
-    """Irrevocably give up everything that reading does not need."""
-    for kind, most in (
+    """Irrevocably give up all rights that reading does not need."""
+    for kind, limit in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_FSIZE, 0),
@@ -35,7 +35,7 @@ def confine(memory_bytes: int, cpu_s: int) -> None:
         (resource.RLIMIT_NPROC, 0),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
     ):
-        resource.setrlimit(kind, (most, most))
+        resource.setrlimit(kind, (limit, limit))
 
 
 def leave_network() -> bool:
@@ -48,19 +48,19 @@ def leave_network() -> bool:
     return any(unshare(flags) == 0 for flags in (NEW_USER | NEW_NETWORK, NEW_NETWORK))
 
 
-def read(asked: ReadRequest, data: bytes) -> Reply:
+def read(request: ReadRequest, data: bytes) -> Reply:
     """Return the result of reading a file."""
-    match asked.reader:
+    match request.reader:
         case "text":
-            return read_text(data, asked)
+            return read_text(data, request)
         case "table":
-            return read_table(data, asked)
+            return read_table(data, request)
         case "mail":
-            return read_mail(data, asked)
+            return read_mail(data, request)
         case "pdf":
-            return read_pdf(data, asked)
+            return read_pdf(data, request)
         case "image":
-            return read_picture(data, asked)
+            return read_picture(data, request)
         case "none":
             return Reply(failed="there is no reader for it")
 
@@ -75,13 +75,13 @@ def main() -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     logging.disable()
-    asked = decode(ReadRequest, sys.stdin.buffer.readline())
+    request = decode(ReadRequest, sys.stdin.buffer.readline())
     try:
-        line = line_of(read(asked, sys.stdin.buffer.read()))
+        line = line_of(read(request, sys.stdin.buffer.read()))
     except (MemoryError, RecursionError):
         line = line_of(Reply(failed=TOO_LARGE))
-    with os.fdopen(answers, "wb") as out:
-        out.write(line)
+    with os.fdopen(answers, "wb") as stream:
+        stream.write(line)
     # `os._exit` skips exit handlers that libraries registered.
     sys.stdout.flush()
     os._exit(0)

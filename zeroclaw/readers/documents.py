@@ -1,10 +1,10 @@
 """Reads the text of a PDF and the metadata of an image, without decoding its pixels.
 
-A PDF is a drawing program, and a small one can expand to gigabytes or never end. So this is called
-only in a process with limited memory and time. A page that needs more ends the process, and the
+A PDF is a drawing program, and a small one can expand to gigabytes or never end. So the parent calls
+this only in a process with limited memory and time. A page that needs more ends the process, and the
 parent reports it.
 
-The location of a picture is left out: people who send one into a chat rarely mean to share that.
+The answer omits the location of a picture, which people who send one rarely mean to share.
 """
 
 import io
@@ -19,7 +19,7 @@ PDF_MISSING = (
 )
 
 
-def read_pdf(data: bytes, asked: ReadRequest) -> Reply:
+def read_pdf(data: bytes, request: ReadRequest) -> Reply:
     """Return the text of one page, and the number of pages."""
     try:
         from pypdf import PdfReader
@@ -27,24 +27,26 @@ def read_pdf(data: bytes, asked: ReadRequest) -> Reply:
     except ImportError:
         return Reply(failed=PDF_MISSING)
     try:
-        pages = PdfReader(io.BytesIO(data))
-        if pages.is_encrypted and not pages.decrypt(""):
+        document = PdfReader(io.BytesIO(data))
+        if document.is_encrypted and not document.decrypt(""):
             return Reply(failed="it is encrypted, and opens only with its password")
-        count = len(pages.pages)
-        if asked.page > count:
-            return Reply(failed=f"page: {asked.page} is past the end, it has {count:,} pages")
-        text = pages.pages[asked.page - 1].extract_text()
-        title = _title(pages.metadata.title if pages.metadata else None)
+        count = len(document.pages)
+        if request.page > count:
+            return Reply(failed=f"page: {request.page} is past the end, it has {count:,} pages")
+        text = document.pages[request.page - 1].extract_text()
+        title = _title(document.metadata.title if document.metadata else None)
     except (DependencyError, FileNotDecryptedError):
         return Reply(failed="it is encrypted in a way that can't be read here")
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         # The errors that malformed files cause in the library; any other ends the process.
         return Reply(failed=f"it is damaged, or no PDF at all ({type(error).__name__})")
-    more = f"; read on with page {asked.page + 1}" if asked.page < count else "; this is the last"
+    hint = (
+        f"; read on with page {request.page + 1}" if request.page < count else "; this is the last"
+    )
     size = f"{len(text):,} characters" if text.strip() else "no text, it may be a picture"
     cut = f", the first {MOST_CHARS:,} shown" if len(text) > MOST_CHARS else ""
-    about = f"{title}page {asked.page} of {count}: {size}{cut}{more}"
-    return Reply(about=about, text=text[:MOST_CHARS])
+    summary = f"{title}page {request.page} of {count}: {size}{cut}{hint}"
+    return Reply(about=summary, text=text[:MOST_CHARS])
 
 
 def _title(title: str | None) -> str:
@@ -76,7 +78,7 @@ _TURNED = {3: "upside down", 6: "a quarter to the right", 8: "a quarter to the l
 _ORIENTATION = 0x0112
 
 
-def read_picture(data: bytes, asked: ReadRequest) -> Reply:  # noqa: ARG001  every reader's
+def read_picture(data: bytes, request: ReadRequest) -> Reply:  # noqa: ARG001  every reader's
     """Return an image's format, size and camera metadata."""
     try:
         from PIL import Image, UnidentifiedImageError
@@ -86,23 +88,23 @@ def read_picture(data: bytes, asked: ReadRequest) -> Reply:  # noqa: ARG001  eve
     Image.MAX_IMAGE_PIXELS = None
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            about = f"{image.format} image, {image.width} x {image.height} pixels, {image.mode}"
+            summary = f"{image.format} image, {image.width} x {image.height} pixels, {image.mode}"
             # Otherwise the library searches after the pixels, and decodes them on the way.
-            is_there = image.format != "PNG" or "exif" in image.info
-            exif = image.getexif() if is_there else Image.Exif()
+            has_exif = image.format != "PNG" or "exif" in image.info
+            exif = image.getexif() if has_exif else Image.Exif()
             inner = exif.get_ifd(_EXIF_IFD)
-            found = [(name, exif.get(tag)) for tag, name in _TAGS.items()]
-            found += [(name, inner.get(tag)) for tag, name in _EXIF_TAGS.items()]
-            found.append(("to be turned", _TURNED.get(exif.get(_ORIENTATION, 1))))
+            values = [(name, exif.get(tag)) for tag, name in _TAGS.items()]
+            values += [(name, inner.get(tag)) for tag, name in _EXIF_TAGS.items()]
+            values.append(("to be turned", _TURNED.get(exif.get(_ORIENTATION, 1))))
             if exif.get_ifd(_GPS_IFD):
-                found.append(("location", "it holds one, which is not shown"))
+                values.append(("location", "it holds one, which is not shown"))
     except UnidentifiedImageError:
         return Reply(failed="it is damaged, or no image at all")
     except (OSError, ValueError, SyntaxError, KeyError, TypeError, AttributeError, IndexError) as e:
         # The errors that malformed headers cause in the library; any other ends the process.
         return Reply(failed=f"it is damaged ({type(e).__name__})")
-    said = [f"{name}: {_value(value)}" for name, value in found if value is not None]
-    return Reply(about=about, text="\n".join(said))
+    lines = [f"{name}: {_value(value)}" for name, value in values if value is not None]
+    return Reply(about=summary, text="\n".join(lines))
 
 
 def _value(value: object) -> str:

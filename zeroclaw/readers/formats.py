@@ -26,7 +26,7 @@ class Format(Value):
     media_type: str = ""
 
 
-NOTHING = Format(reader="none", label="empty")
+EMPTY = Format(reader="none", label="empty")
 TEXT = Format(reader="text", label="text")
 TABLE = Format(reader="table", label="CSV table")
 MAIL = Format(reader="mail", label="mail")
@@ -62,7 +62,7 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"\x1aE\xdf\xa3", Format(reader="none", label="Matroska or WebM video")),
     (b"\x7fELF", Format(reader="none", label="program")),
 )
-_OF_RIFF = {
+_RIFF_TYPES = {
     b"WEBP": Format(reader="image", label="WebP image", media_type="image/webp"),
     b"WAVE": Format(reader="none", label="WAV audio", media_type="audio/wav"),
     b"AVI ": Format(reader="none", label="AVI video"),
@@ -70,9 +70,9 @@ _OF_RIFF = {
 _MP4 = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
 _MP4_AUDIO = replace(_MP4, media_type="audio/mp4")
 _AUDIO_OR_VIDEO = frozenset(
-    one.label
-    for one in (*(found for _, found in _MAGIC), *_OF_RIFF.values(), _MP4)
-    if "audio" in one.label or "video" in one.label
+    known.label
+    for known in (*(found for _, found in _MAGIC), *_RIFF_TYPES.values(), _MP4)
+    if "audio" in known.label or "video" in known.label
 )
 _TABLES = (".csv", ".tsv", ".tab")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -87,26 +87,24 @@ def recognise(data: bytes, name: str) -> Format:
         data: The whole file, or at least its first `SNIFFED_BYTES`.
         name: The sender's file name.
     """
-    start = data[:SNIFFED_BYTES]
-    if not start:
-        return NOTHING
+    head = data[:SNIFFED_BYTES]
+    if not head:
+        return EMPTY
     for magic, found in _MAGIC:
-        if start.startswith(magic):
-            return (
-                _OGG_AUDIO if found is _OGG and start[28:].startswith(_OGG_AUDIO_MARKS) else found
-            )
-    if start.startswith(b"RIFF"):
-        return _OF_RIFF.get(start[8:12], UNKNOWN)
-    if start[4:8] == b"ftyp":
-        return _MP4_AUDIO if start[8:12] == b"M4A " else _MP4
-    if b"%PDF-" in start[:_PDF_WITHIN_BYTES]:
+        if head.startswith(magic):
+            return _OGG_AUDIO if found is _OGG and head[28:].startswith(_OGG_AUDIO_MARKS) else found
+    if head.startswith(b"RIFF"):
+        return _RIFF_TYPES.get(head[8:12], UNKNOWN)
+    if head[4:8] == b"ftyp":
+        return _MP4_AUDIO if head[8:12] == b"M4A " else _MP4
+    if b"%PDF-" in head[:_PDF_WITHIN_BYTES]:
         return PDF
-    if not _is_text(start):
+    if not _is_text(head):
         return UNKNOWN
-    ending = name.strip().lower()
-    if ending.endswith(".eml"):
+    lower_name = name.strip().lower()
+    if lower_name.endswith(".eml"):
         return MAIL
-    return TABLE if ending.endswith(_TABLES) else TEXT
+    return TABLE if lower_name.endswith(_TABLES) else TEXT
 
 
 def is_audio_or_video(label: str) -> bool:
@@ -114,8 +112,8 @@ def is_audio_or_video(label: str) -> bool:
     return label in _AUDIO_OR_VIDEO
 
 
-def _is_text(start: bytes) -> bool:
-    """Whether bytes are text in any encoding; they are unless they contain what text never does."""
-    if start.startswith(_UTF16_MARKS):
+def _is_text(head: bytes) -> bool:
+    """Whether bytes are text in any encoding: they contain no control that text never has."""
+    if head.startswith(_UTF16_MARKS):
         return True
-    return len(start.translate(None, _NOT_TEXT)) == len(start)
+    return len(head.translate(None, _NOT_TEXT)) == len(head)

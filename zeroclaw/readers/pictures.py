@@ -1,13 +1,13 @@
 """Decides which images a model is sent, and removes their metadata (pure).
 
-The receiver decodes the pixels, so an image of too many is not sent. All sizes count that a decoder
-could come across in what is sent, because decoders differ in which of two headers they believe.
+The receiver decodes the pixels, so an image of too many is not sent. Every size that a decoder could
+find in the data counts, because decoders differ in which of two headers they believe.
 
-A camera records where and when a picture was taken, and whose camera it is. Programs add comments
-and thumbnails that show what was cropped, and a file of another kind may be appended. People who
-send a picture rarely mean to send that, and a model's endpoint needs none of it. So the parts that
-a decoder needs are copied byte for byte and in order, and the rest is dropped. Of the camera's
-metadata, only the orientation is written back.
+A camera records the place and time of a picture, and its owner. Programs add comments, and thumbnails
+that still show cropped parts, and a file of another kind may be appended. People who send a picture
+rarely mean to send these, and a model's endpoint needs none of it. So the parts that a decoder needs
+are copied byte for byte and in order, and the rest is dropped. Of the camera's metadata, only the
+orientation is written back.
 
 No pixels are decoded, and each part is visited once, up to a limit on their number.
 """
@@ -30,7 +30,7 @@ _BROKEN = "it ends too early, or never"
 _JPEG = b"\xff\xd8"
 _SCAN, _ENDS, _END = 0xDA, 0xD9, b"\xff\xd9"
 # ITU T.81, table B.1: frames, tables, restarts, scans. APP0 and APP14 define the colour space.
-_KEPT_JPEG = frozenset(range(0xC0, 0xD0)) - {0xC8} | {0xD9, 0xDA, 0xDB, 0xDC, 0xDD}
+_JPEG_SEGMENTS = frozenset(range(0xC0, 0xD0)) - {0xC8} | {0xD9, 0xDA, 0xDB, 0xDC, 0xDD}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _APP0, _APP1, _APP14 = 0xE0, 0xE1, 0xEE
 _JFIF, _JFIF_BYTES = b"JFIF\0", 12  # up to its thumbnail; JFIF 1.02
@@ -40,10 +40,10 @@ _EXIF = b"Exif\0\0"
 _MARKER = re.compile(rb"\xff(?=[^\x00\xff\xd0-\xd7])")
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_KEPT_PNG = frozenset(
+_PNG_CHUNKS = frozenset(
     {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT"}
 )
-_KEPT_WEBP = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANIM"})
+_WEBP_CHUNKS = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANIM"})
 _FRAME, _FRAME_HEAD = b"ANMF", 16
 _14_BITS = 0x3FFF
 _METADATA_FLAGS, _EXIF_FLAG = 0b0010_1100, 0b0000_1000  # ICC, Exif and XMP; RFC 9649, 2.7.1
@@ -52,7 +52,7 @@ _METADATA_FLAGS, _EXIF_FLAG = 0b0010_1100, 0b0000_1000  # ICC, Exif and XMP; RFC
 def model_media_type(data: bytes, name: str, *, most_pixels: int) -> str:
     """Return the media type for sending a file to a model; empty if it may not be sent.
 
-    An image that is malformed, or states no pixel count, or too large a one, may not.
+    A malformed image may not, nor one whose pixel count is missing or too large.
     """
     media_type = recognise(data, name).media_type
     if not media_type.startswith("image/"):
@@ -79,7 +79,7 @@ def _pixel_counts(data: bytes, media_type: str) -> Iterator[int]:
             for kind, body in _webp_chunks(data):
                 yield _webp_pixel_count(kind, body)
                 if kind == _FRAME:
-                    yield from (_webp_pixel_count(*one) for one in _chunks(body[_FRAME_HEAD:]))
+                    yield from (_webp_pixel_count(*chunk) for chunk in _chunks(body[_FRAME_HEAD:]))
 
 
 def _webp_pixel_count(kind: bytes, body: bytes) -> int:
@@ -102,8 +102,8 @@ def without_metadata(data: bytes, media_type: str) -> bytes:
     """Return an image without its metadata; empty if the data is malformed.
 
     Args:
-        data: The whole image.
-        media_type: As recognised from its bytes; data of other types is returned as it is.
+        data: The complete image.
+        media_type: As recognised from its bytes; data of other types is returned unchanged.
     """
     try:
         match media_type:
@@ -123,14 +123,14 @@ def _jpeg_picture(data: bytes) -> Iterator[bytes]:
     """Yield the segments of a JPEG that its picture needs, up to its end; ITU T.81, annex B."""
     orientation = _UPRIGHT
     yield _JPEG
-    for kind, body, whole in _segments(data):
+    for kind, body, segment in _segments(data):
         if kind == _APP1 and body.startswith(_EXIF):
             orientation = _orientation(body[len(_EXIF) :])
-        elif kind in _KEPT_JPEG:
+        elif kind in _JPEG_SEGMENTS:
             if orientation != _UPRIGHT:
                 yield _segment(_APP1, _EXIF + _orientation_exif(orientation))
                 orientation = _UPRIGHT
-            yield whole
+            yield segment
         elif kind == _APP0 and body.startswith(_JFIF):
             # Drop the thumbnail, which may show what was cropped: set both its dimensions to 0.
             yield _segment(kind, body[:_JFIF_BYTES].ljust(_JFIF_BYTES, b"\0") + b"\0\0")
@@ -154,8 +154,8 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
             break
         kind = data[at + 1]
         if kind == _SCAN:
-            found = _MARKER.search(data, end)
-            end = found.start() if found else len(data)
+            marker = _MARKER.search(data, end)
+            end = marker.start() if marker else len(data)
         yield kind, body, data[at:end]
         if end == len(data) and kind == _SCAN:
             return  # truncated
@@ -171,15 +171,15 @@ def _png_picture(data: bytes) -> Iterator[bytes]:
     """Yield the chunks of a PNG that its picture needs, up to its end; PNG specification, 5.3."""
     orientation = _UPRIGHT
     yield _PNG
-    for kind, body, whole in _png_chunks(data):
+    for kind, body, chunk in _png_chunks(data):
         if kind == b"eXIf":
             orientation = _orientation(body)
-        elif kind in _KEPT_PNG:
+        elif kind in _PNG_CHUNKS:
             if kind == b"IDAT" and orientation != _UPRIGHT:
-                said = b"eXIf" + _orientation_exif(orientation)
-                yield (len(said) - 4).to_bytes(4, "big") + said + crc32(said).to_bytes(4, "big")
+                exif = b"eXIf" + _orientation_exif(orientation)
+                yield (len(exif) - 4).to_bytes(4, "big") + exif + crc32(exif).to_bytes(4, "big")
                 orientation = _UPRIGHT
-            yield whole
+            yield chunk
 
 
 def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
@@ -187,35 +187,37 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
     at = len(_PNG)
     for _ in range(MOST_PARTS):
         kind, size = data[at + 4 : at + 8], _big(data[at : at + 4])
-        whole = data[at : at + 12 + size]
-        if len(whole) != 12 + size:
+        chunk = data[at : at + 12 + size]
+        if len(chunk) != 12 + size:
             break
-        yield kind, whole[8:-4], whole
+        yield kind, chunk[8:-4], chunk
         if kind == b"IEND":
             return
-        at += len(whole)
+        at += len(chunk)
     raise ValueError(_BROKEN)
 
 
 def _webp_picture(data: bytes) -> bytes:
     """Return a WebP with only the chunks that its picture needs; RFC 9649, 2.3."""
     orientation = _UPRIGHT
-    kept: list[bytes] = []
+    chunks: list[bytes] = []
     for kind, body in _webp_chunks(data):
         if kind == b"VP8X":
-            kept.append(_chunk(kind, bytes((body[0] & ~_METADATA_FLAGS,)) + body[1:]))
+            chunks.append(_chunk(kind, bytes((body[0] & ~_METADATA_FLAGS,)) + body[1:]))
         elif kind == b"EXIF":
             orientation = _orientation(body.removeprefix(_EXIF))
         elif kind == _FRAME:
-            drawn = (_chunk(*one) for one in _chunks(body[_FRAME_HEAD:]) if one[0] in _KEPT_WEBP)
-            kept.append(_chunk(kind, body[:_FRAME_HEAD] + b"".join(drawn)))
-        elif kind in _KEPT_WEBP:
-            kept.append(_chunk(kind, body))
-    if orientation != _UPRIGHT and kept and kept[0].startswith(b"VP8X"):
-        kept[0] = kept[0][:8] + bytes((kept[0][8] | _EXIF_FLAG,)) + kept[0][9:]
-        kept.append(_chunk(b"EXIF", _orientation_exif(orientation)))
-    drawn_bytes = b"WEBP" + b"".join(kept)
-    return b"RIFF" + len(drawn_bytes).to_bytes(4, "little") + drawn_bytes
+            frame_chunks = (
+                _chunk(*chunk) for chunk in _chunks(body[_FRAME_HEAD:]) if chunk[0] in _WEBP_CHUNKS
+            )
+            chunks.append(_chunk(kind, body[:_FRAME_HEAD] + b"".join(frame_chunks)))
+        elif kind in _WEBP_CHUNKS:
+            chunks.append(_chunk(kind, body))
+    if orientation != _UPRIGHT and chunks and chunks[0].startswith(b"VP8X"):
+        chunks[0] = chunks[0][:8] + bytes((chunks[0][8] | _EXIF_FLAG,)) + chunks[0][9:]
+        chunks.append(_chunk(b"EXIF", _orientation_exif(orientation)))
+    payload = b"WEBP" + b"".join(chunks)
+    return b"RIFF" + len(payload).to_bytes(4, "little") + payload
 
 
 def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -262,13 +264,13 @@ def _orientation(exif: bytes) -> int:
         entry = exif[start + 2 + number * _ENTRY :][:_ENTRY]
         if int.from_bytes(entry[:2], order) == _ORIENTATION:
             value = int.from_bytes(entry[8:10], order)
-            is_one = int.from_bytes(entry[2:4], order) == _SHORT and value <= _MAX_ORIENTATION
-            return value if is_one and value else _UPRIGHT
+            is_valid = int.from_bytes(entry[2:4], order) == _SHORT and value <= _MAX_ORIENTATION
+            return value if is_valid and value else _UPRIGHT
     return _UPRIGHT
 
 
 def _orientation_exif(value: int) -> bytes:
     """Return Exif data with nothing but an orientation."""
     tags, values = 1, 1
-    said = (_ORIENTATION, _SHORT, values, value)
-    return struct.pack(">4sIHHHIHxxI", b"MM\0*", _HEAD_BYTES, tags, *said, 0)
+    entry = (_ORIENTATION, _SHORT, values, value)
+    return struct.pack(">4sIHHHIHxxI", b"MM\0*", _HEAD_BYTES, tags, *entry, 0)

@@ -30,9 +30,9 @@ class Reply(Value):
     """The result of reading a file.
 
     Attributes:
-        about: One line on the whole file and on the part.
+        about: One line on the file and on the part.
         text: The part, empty for none.
-        failed: Why there is none, empty on success.
+        failed: The reason for a failure, empty on success.
     """
 
     about: str = ""
@@ -40,9 +40,9 @@ class Reply(Value):
     failed: str = ""
 
 
-def line_of(said: ReadRequest | Reply) -> bytes:
+def line_of(message: ReadRequest | Reply) -> bytes:
     """Encode a request, or an answer, as one line."""
-    return encode(said) + b"\n"
+    return encode(message) + b"\n"
 
 
 def parse_reply(line: bytes) -> Reply | None:

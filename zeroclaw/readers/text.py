@@ -1,4 +1,4 @@
-"""Decodes text of unknown encoding, reads mails and tables in it, and cuts out a part (pure)."""
+"""Decodes text of unknown encoding, reads mails and tables in it, and returns a part (pure)."""
 
 import codecs
 import csv
@@ -13,7 +13,7 @@ from zeroclaw.text.page import readable_page
 from zeroclaw.value import Value
 
 # UTF-32 first, because its byte order mark begins with that of UTF-16.
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
     (codecs.BOM_UTF32_BE, "utf-32-be", "UTF-32"),
     (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
@@ -21,8 +21,8 @@ _MARKS = (
     (codecs.BOM_UTF8, "utf-8", "UTF-8"),
 )
 # Windows' default for decades is Latin-1 with letters in place of some controls.
-_UNMARKED = (("utf-8", "UTF-8"), ("cp1252", "Windows-1252, as it seems"))
-_SHOWN_FIRST = frozenset({"from", "to", "cc", "date", "subject"})
+_CODECS = (("utf-8", "UTF-8"), ("cp1252", "Windows-1252, as it seems"))
+_TOP_HEADERS = frozenset({"from", "to", "cc", "date", "subject"})
 """Headers of a mail that are shown above its text."""
 
 
@@ -33,58 +33,59 @@ class Decoded(Value):
     encoding: str
 
 
-def decoded(data: bytes) -> Decoded:
+def decode_text(data: bytes) -> Decoded:
     """Decode bytes as text; never fails, because Latin-1 as a last resort accepts any byte."""
-    for mark, codec, name in _MARKS:
+    for mark, codec, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(codec, "replace")
             return Decoded(text=text, encoding=name)
-    for codec, name in _UNMARKED:
+    for codec, name in _CODECS:
         with suppress(UnicodeDecodeError):
             return Decoded(text=data.decode(codec), encoding=name)
     return Decoded(text=data.decode("latin-1"), encoding="Latin-1, as it seems")
 
 
-def read_text(data: bytes, asked: ReadRequest) -> Reply:
+def read_text(data: bytes, request: ReadRequest) -> Reply:
     """Return part of a text, and how to read on."""
-    made = decoded(data)
-    return _piece(made.text, made.encoding, asked)
+    decoded = decode_text(data)
+    return _part(decoded.text, decoded.encoding, request)
 
 
-def read_mail(data: bytes, asked: ReadRequest) -> Reply:
-    """Return part of a mail as people read it, and how to read on: who wrote what, and to whom.
+def read_mail(data: bytes, request: ReadRequest) -> Reply:
+    """Return part of a mail as people read it, and how to read on.
 
-    Below stand the names of its files, and its other headers. Nothing in it is verified.
+    It begins with sender, recipients, date and subject, and ends with the names of the files and the
+    other headers. None of it is verified.
     """
-    if any(data.startswith(mark) for mark, _, _ in _MARKS):  # an editor has saved it
-        data = decoded(data).text.encode()
+    if any(data.startswith(mark) for mark, _, _ in _BYTE_ORDER_MARKS):  # an editor has saved it
+        data = decode_text(data).text.encode()
     mail = parse_mail(data)
     headers = [
         (name, f"{name.title()}: {plain_header(value)}")
         for name, values in mail.headers.items()
         for value in values
     ]
-    words = [
-        readable_page(said, leaves_out=is_hidden_in_mail).text if kind == "text/html" else said
-        for kind, said in mail.said()
+    texts = [
+        readable_page(source, leaves_out=is_hidden_in_mail).text if kind == "text/html" else source
+        for kind, source in mail.texts()
     ]
     blocks = (
-        [line for name, line in headers if name in _SHOWN_FIRST],
-        words,
-        [f"[file: {one.name}]" for one in mail.parts if one.is_file],
-        [line for name, line in headers if name not in _SHOWN_FIRST],
+        [line for name, line in headers if name in _TOP_HEADERS],
+        texts,
+        [f"[file: {part.name}]" for part in mail.parts if part.is_file],
+        [line for name, line in headers if name not in _TOP_HEADERS],
     )
-    return _piece("\n\n".join("\n".join(block) for block in blocks if block), "decoded", asked)
+    return _part("\n\n".join("\n".join(block) for block in blocks if block), "decoded", request)
 
 
-def _piece(text: str, kind: str, asked: ReadRequest) -> Reply:
+def _part(text: str, kind: str, request: ReadRequest) -> Reply:
     total = len(text)
-    if asked.offset and asked.offset >= total:
-        return Reply(failed=f"offset: {asked.offset} is past the end of {total:,} characters")
-    end = min(asked.offset + asked.limit, total)
-    more = f"; read on with offset {end}" if end < total else "; this is the end"
-    about = f"{kind}; characters {asked.offset} to {end} of {total}{more}"
-    return Reply(about=about, text=text[asked.offset : end])
+    if request.offset and request.offset >= total:
+        return Reply(failed=f"offset: {request.offset} is past the end of {total:,} characters")
+    end = min(request.offset + request.limit, total)
+    hint = f"; read on with offset {end}" if end < total else "; this is the end"
+    summary = f"{kind}; characters {request.offset} to {end} of {total}{hint}"
+    return Reply(about=summary, text=text[request.offset : end])
 
 
 # --- tables, with any delimiter ------------------------------------------------------------------
@@ -116,8 +117,8 @@ def _fit(sample: str, delimiter: str) -> tuple[float, int]:
     widths = Counter[int]()
     for row, _ in zip(_rows(sample, delimiter), range(_SAMPLE_ROWS), strict=False):
         widths[len(row)] += 1
-    found = [(count / widths.total(), width) for width, count in widths.items() if width > 1]
-    return max(found, default=(0.0, 1))
+    scores = [(count / widths.total(), width) for width, count in widths.items() if width > 1]
+    return max(scores, default=(0.0, 1))
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
@@ -127,41 +128,41 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
     return (row for row in reader if row)
 
 
-def read_table(data: bytes, asked: ReadRequest) -> Reply:
+def read_table(data: bytes, request: ReadRequest) -> Reply:
     """Return some rows of a table with its first row, and how to read on."""
-    made = decoded(data)
-    delimiter = delimiter_of(made.text)
+    decoded = decode_text(data)
+    delimiter = delimiter_of(decoded.text)
     first: list[str] | None = None
     lines: list[str] = []
     total = widest = shown = 0
-    left = asked.limit
+    remaining = request.limit
     is_full = False
-    for row in _rows(made.text, delimiter):
+    for row in _rows(decoded.text, delimiter):
         widest = max(widest, len(row))
         if first is None:
             first = row
-            left -= len(_line(row))
+            remaining -= len(_line(row))
             continue
         total += 1
-        if total <= asked.offset or is_full:
+        if total <= request.offset or is_full:
             continue
         line = f"{total} | {_line(row)}"
-        left -= len(line) + 1
+        remaining -= len(line) + 1
         # Show at least one row, however long, so that every call makes progress.
-        is_full = shown == asked.rows or (bool(lines) and left < 0)
+        is_full = shown == request.rows or (bool(lines) and remaining < 0)
         if not is_full:
             lines.append(line)
             shown += 1
-    if asked.offset and not lines:
-        return Reply(failed=f"offset: there are no rows behind {asked.offset}, only {total:,}")
-    end = asked.offset + shown
-    more = f"; read on with offset {end}" if end < total else "; this is the end"
-    piece = f"rows {asked.offset + 1} to {end}" if shown else "no rows"
-    about = (
-        f"{made.encoding}, {widest} columns parted by {_NAMES[delimiter]}, {total} rows below the "
-        f"first; the first, and {piece}{more}"
+    if request.offset and not lines:
+        return Reply(failed=f"offset: there are no rows behind {request.offset}, only {total:,}")
+    end = request.offset + shown
+    hint = f"; read on with offset {end}" if end < total else "; this is the end"
+    piece = f"rows {request.offset + 1} to {end}" if shown else "no rows"
+    summary = (
+        f"{decoded.encoding}, {widest} columns parted by {_NAMES[delimiter]}, {total} rows below the "
+        f"first; the first, and {piece}{hint}"
     )
-    return Reply(about=about, text="\n".join([f"row | {_line(first or [])}", *lines]))
+    return Reply(about=summary, text="\n".join([f"row | {_line(first or [])}", *lines]))
 
 
 def _line(row: list[str]) -> str:

@@ -1,22 +1,22 @@
-"""Removes secrets from text, whole or as it streams.
+"""Removes secrets from text, complete or streamed.
 
 Two transducers in a row, each a pure step over (state, text):
 
     known.py: known values ──▶ shapes.py: credential shapes ──▶ safe text
 
-In addition, a text about to be shown is checked for disguised secrets once its markup is rendered
+In addition, the outgoing screen checks a text for disguised secrets once its markup is rendered
 (`disguise.py`).
 
-*Known values* are matched anywhere and in every form they may take: as they are, JSON-escaped,
+*Known values* are matched anywhere and in every form they may take: unchanged, JSON-escaped,
 URL-encoded, HTML-escaped, and inside Base16, Base32 and Base64 at any alignment. Every character
 that is part of any match is removed, including overlaps, so no value survives another's match.
 
 *Shapes* are those of well-known credentials, judged word by word when the word has ended (K16).
 
-The output depends only on the text, never on chunk boundaries or timing: nothing is emitted before
-the text that decides about it has been seen. Held back are the longest possible beginning of a
+The output depends only on the text, never on chunk boundaries or timing: no text is emitted before
+the text that decides about it has arrived. A stream holds back the longest possible beginning of a
 known value (at most `LONGEST_VALUE` characters) and the current word (at most `LONGEST_WORD`; 8 KiB
-together). A longer word is redacted whole: judging it would mean holding back more, and only
+together). A longer word is redacted completely: judging it would mean holding back more, and only
 encoded data looks like that.
 """
 
@@ -26,12 +26,12 @@ from collections.abc import Iterable, Mapping
 from zeroclaw.redact.disguise import (
     CHECKED,
     DOT,
-    begun,
     folded,
     folded_from,
     is_lookalike,
     key,
     key_from,
+    prefix_length,
     without_names,
 )
 from zeroclaw.redact.known import (
@@ -67,17 +67,17 @@ _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 _BLOCK = 2048  # characters; a block without a telling word is passed on in one step
 
 MIN_PREFIX_CHARS = 4
-"""A growing text's end is held back if it begins a known value with this many characters."""
+"""A stream holds back the end of its text if it begins a known value with this many characters."""
 
 BARE_CHARS = 12
 """A value with this many letters and digits is recognised by them alone."""
 
-_NOTHING_KNOWN = KnownState()
-_NOTHING_SHAPED = ShapeState()
+_NO_KNOWN = KnownState()
+_NO_SHAPE = ShapeState()
 
 
 def secret_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the variables whose names suggest secrets and whose values are long enough."""
+    """Return the variables whose names suggest secrets and whose values are long enough to redact."""
     return {
         name: value
         for name, value in environment.items()
@@ -88,23 +88,23 @@ def secret_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
 def without_credentials(url: str) -> str:
     """Return a URL fit for printing: without user, password, query and fragment.
 
-    `…` marks what was left out. The last `@` counts as the end of a password, because people write
+    `…` marks each removed part. The last `@` counts as the end of a password, because people write
     passwords with a slash without encoding it.
     """
     scheme, slashes, rest = url.partition("://") if "://" in url else ("", "", url)
-    _, at, place = rest.rpartition("@")
-    shown, *left_out = re.split("[?#]", place, maxsplit=1)
-    return f"{scheme}{slashes}{'…@' if at else ''}{shown}{'?…' if left_out else ''}"
+    _, at, location = rest.rpartition("@")
+    path, *query = re.split("[?#]", location, maxsplit=1)
+    return f"{scheme}{slashes}{'…@' if at else ''}{path}{'?…' if query else ''}"
 
 
 class Redaction(Value):
-    """What one stream holds back between two chunks; may contain a secret.
+    """The state of one stream: the text held back between two chunks, which may contain a secret.
 
     `Redaction()` is the start of a stream. Its `repr` shows none of the text.
     """
 
-    known: KnownState = _NOTHING_KNOWN
-    shape: ShapeState = _NOTHING_SHAPED
+    known: KnownState = _NO_KNOWN
+    shape: ShapeState = _NO_SHAPE
 
 
 class Redactor:
@@ -122,17 +122,17 @@ class Redactor:
     ) -> None:
         self._references = references or {}
         values = dict.fromkeys((*secrets, *self._references))
-        self._values = tuple(one for one in values if len(one) >= SHORTEST_VALUE)
+        self._values = tuple(value for value in values if len(value) >= SHORTEST_VALUE)
         written = forms(self._values)
         self._needles = needles(written)
-        bare = {one: key(folded(one), bare=True) for one in written}
+        bare = {form: key(folded(form), bare=True) for form in written}
         short = {
-            one: key(folded(one), bare=False) for one in written if len(bare[one]) < BARE_CHARS
+            form: key(folded(form), bare=False) for form in written if len(bare[form]) < BARE_CHARS
         }
         # A password may be an ordinary word plus punctuation, and the word alone is no secret.
         self._keys = {
-            True: tuple(one for one in set(bare.values()) if len(one) >= BARE_CHARS),
-            False: tuple(one for one in set(short.values()) if len(one) >= SHORTEST_VALUE),
+            True: tuple(text for text in set(bare.values()) if len(text) >= BARE_CHARS),
+            False: tuple(text for text in set(short.values()) if len(text) >= SHORTEST_VALUE),
         }
 
     def references_in(self, text: str) -> tuple[tuple[int, int, str], ...]:
@@ -146,36 +146,36 @@ class Redactor:
             for value in self._values
             for start, end in occurrences(value, text)
         )
-        named: list[tuple[int, int, str]] = []
+        references: list[tuple[int, int, str]] = []
         for start, end, reference in found:
-            last = named[-1][1] if named else 0
+            last = references[-1][1] if references else 0
             if -end <= last:
                 continue
             if start < last:
                 return ()
-            named.append((start, -end, reference))
-        return tuple(named)
+            references.append((start, -end, reference))
+        return tuple(references)
 
     def redact(self, text: str) -> str:
-        """Return a whole text without its secrets."""
+        """Return a complete text without its secrets."""
         known = self._needles
         if is_plain(text) and (known is None or not known.begins.search(text)):
             return text  # most are a few words; a stream's steps would cost five times as much
         return self._step(Redaction(), text, final=True)[1]
 
     def finds(self, text: str, *, known_only: bool = False) -> bool:
-        """Whether a whole text contains a secret; for text that must pass unchanged or not at all.
+        """Whether a complete text has a secret; for text that must pass unchanged or not at all.
 
         Unlike `redact`, this accepts words that are too long to be judged: an embedded image is no
         secret. It does find known values in them.
 
         Args:
-            text: The whole text.
+            text: The complete text.
             known_only: Search for known values only, because binary data often looks like a
                 credential.
         """
         known = self._needles
-        if known and known_feed(known, _NOTHING_KNOWN, text, final=True)[1] != text:
+        if known and known_feed(known, _NO_KNOWN, text, final=True)[1] != text:
             return True
         if known_only:
             return False
@@ -196,13 +196,13 @@ class Redactor:
             found.append((len(reading) - len(state.shape.text), len(reading)))
         for bare, keys in self._keys.items():
             spelled = key(reading, bare=bare) if keys else ""
-            tail = begun(keys, spelled, least=MIN_PREFIX_CHARS) if growing else 0
-            if not tail and not any(one in spelled for one in keys):
+            tail = prefix_length(keys, spelled, least=MIN_PREFIX_CHARS) if growing else 0
+            if not tail and not any(needle in spelled for needle in keys):
                 continue
-            spelled, came = key_from(reading, bare=bare)
-            known = [place for one in keys for place in occurrences(one, spelled)]
+            spelled, positions = key_from(reading, bare=bare)
+            known = [span for needle in keys for span in occurrences(needle, spelled)]
             known += [(len(spelled) - tail, len(spelled))] * bool(tail)
-            found += [(came[start], came[end - 1] + 1) for start, end in known]
+            found += [(positions[start], positions[end - 1] + 1) for start, end in known]
         return found
 
     def feed(self, state: Redaction, text: str) -> tuple[Redaction, str]:
@@ -217,12 +217,12 @@ class Redactor:
         known, shape = state.known, state.shape
         if self._needles is not None:
             known, text = known_feed(self._needles, known, text, final=final)
-        out: list[str] = []
+        parts: list[str] = []
         for start in range(0, max(len(text), 1), _BLOCK):
             last = final and start + _BLOCK >= len(text)
             shape, safe = shape_feed(shape, text[start : start + _BLOCK], final=last)
-            out.append(safe)
-        return Redaction(known=known, shape=shape), "".join(out)
+            parts.append(safe)
+        return Redaction(known=known, shape=shape), "".join(parts)
 
 
 _SHAPES = Redactor()
@@ -230,15 +230,15 @@ _SHAPES = Redactor()
 
 def _shaped(text: str) -> list[tuple[int, int]]:
     """Return where `shape_feed` changes a text, by comparing its output word by word."""
-    found: list[tuple[int, int]] = []
-    state, done = _NOTHING_SHAPED, 0
+    spans: list[tuple[int, int]] = []
+    state, start = _NO_SHAPE, 0
     for piece in PIECE.finditer(text):
         end = piece.end()
         state, safe = shape_feed(state, piece[0], final=end == len(text))
-        upto = end - len(state.text) if state.mode is Mode.WORDS else end
-        if safe != text[done:upto]:
+        stop = end - len(state.text) if state.mode is Mode.WORDS else end
+        if safe != text[start:stop]:
             # The output includes the separator that ended the word; exclude it.
-            after = len(piece[0]) if not piece[1] and safe.endswith(piece[0]) else 0
-            found.append((done, upto - after))
-        done = upto
-    return found
+            trailing = len(piece[0]) if not piece[1] and safe.endswith(piece[0]) else 0
+            spans.append((start, stop - trailing))
+        start = stop
+    return spans

@@ -1,14 +1,14 @@
 """Removes disguises from a text: lookalikes become ASCII, invisible characters are dropped.
 
-A person reads `sk-abc` the same in Cyrillic or full-width letters, or with soft hyphens in it. So a
-text about to be shown is checked in its `folded` form: NFKD, each lookalike replaced by the ASCII
-characters it resembles, digits of all scripts by ASCII digits, without combining marks or invisible
-characters. Known values are compared by their `key`, which ignores case, white space, and the
-differences between `1`, `l`, `I` and `i` and between `0` and `O`. If the value is long enough
-without them, the key also ignores every character that is not a letter or a digit.
+A person reads `sk-abc` the same in Cyrillic or full-width letters, or with soft hyphens in it. So
+outgoing text is checked in its `folded` form: NFKD, each lookalike replaced by the ASCII characters
+it resembles, digits of all scripts by ASCII digits, without combining marks or invisible characters.
+Known values are compared by their `key`, which ignores case, white space, and the differences between
+`1`, `l`, `I` and `i` and between `0` and `O`. If a value has enough letters and digits, its key
+ignores every other character.
 
 Both work character by character and cache the result for each character. A character that expands
-to several non-ASCII ones counts as one, so that no text grows by being checked.
+to several non-ASCII ones counts as one, so that the folded text is no longer than the original.
 
 The lookalikes are all entries of confusables.txt (Unicode Technical Standard 39, version 15.1, read
 2026-11) that resemble ASCII letters, digits or the punctuation of secrets and receipts, and in
@@ -27,7 +27,7 @@ from zeroclaw.text.escape import DOTS
 CHECKED = "\x01"
 """Stands for a check mark in a folded text; all other non-ASCII symbols are dropped."""
 DOT = "\x02"
-"""Stands for a dot between words in a folded text, as between the parts of a real receipt mark."""
+"""Stands for a dot between words in a folded text, as between the parts of a receipt's mark."""
 _LOOKALIKES = """
 +᛭➕𐊛 -˗֊\u05be᐀᠆‐‒–—―⁃−│➖Ⲻ⸗⸚⸺⸻⹀⹝〜〰゠ー\U00010ead\u06d4 -.꓾ .۰ꓸꓻ꘎\U0001d16d\u0701\u0702𐩐 ..ꓺ /᜵⁁⁄∕╱⟋⧸Ⳇ〳ノ㇓丿𝈺
 //⫽ ///⫻ 2ƧϨᒿꙄꛯꝚ 3ƷȜЗзӠⳌꝪꞫ𑣊𖼻𝈆 4Ꮞ𑢯 5Ƽ𑢻 6бᏮⳒ𑣕 7𐓒𑣆𝈒 8Ȣȣ৪੪\u0b03𐌚𞣋 9৭੧୨൭ⳊꝮ𑢬𑣌𑣖 :ː˸։\u0903\u0a83᛬᠃᠉⁚∶ꓽ꞉︰\u05c3\u0703\u0704
@@ -51,87 +51,87 @@ white_check_mark=✅ heavy_check_mark=✅ ballot_box_with_check=✅ zero=0 one=1
 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 a=a b=b m=m o=o o2=o v=v x=x parking=p
 information_source=i heavy_minus_sign=-
 """
-_NAMED_SIGNS = {name: sign for name, _, sign in (one.partition("=") for one in _NAMES.split())}
-_SIGNS_NAMED = {name.replace("_", ""): sign for name, sign in _NAMED_SIGNS.items()}
+_SIGN_OF = {name: sign for name, _, sign in (pair.partition("=") for pair in _NAMES.split())}
+_SIGN_WITHOUT_UNDERSCORES = {name.replace("_", ""): sign for name, sign in _SIGN_OF.items()}
 # A Markdown parser may have consumed a `_` as emphasis.
 _NAMED = re.compile(
     ":(?:(?:regional_?indicator_?|alphabet-(?:white|yellow)-)(?P<letter>[a-z])"
     r"|(?P<clock>clock\d{1,4})"
-    f"|(?P<sign>{'|'.join(_NAMED_SIGNS).replace('_', '_?')})):"
+    f"|(?P<sign>{'|'.join(_SIGN_OF).replace('_', '_?')})):"
 )
-_WORDS = re.compile(r"([!-~]+)(\S+)")
+_LOOKALIKE_WORD = re.compile(r"([!-~]+)(\S+)")
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters by name, but invisible
 _CHECK_MARKS = "✅✓✔☑🗸🗹🮱√" + "".join(
     map(chr, range(0x1F550, 0x1F568))
 )  # and each full and half hour
 _ZEROS = "٠۰߀०০੦૦୦௦౦೦൦๐໐༠၀០᠐"
 _ONES = "❶➀➊"
-_KNOWN: dict[str, str] = {
+_READINGS: dict[str, str] = {
     **{chr(ord(zero) + value): str(value) for zero in _ZEROS for value in range(10)},
     **{chr(ord(one) + value - 1): str(value) for one in _ONES for value in range(1, 10)},
-    **{sign: one[1] for one in _WORDS.finditer(_LOOKALIKES) for sign in one[2]},
+    **{sign: word[1] for word in _LOOKALIKE_WORD.finditer(_LOOKALIKES) for sign in word[2]},
     **dict.fromkeys(_FILLERS, ""),
     **dict.fromkeys(_CHECK_MARKS, CHECKED),
     **dict.fromkeys(DOTS, DOT),
 }
 _DROPPED = re.compile(r"[^\w\x00-\x7f]+|[\x00\x03-\x08\x0e-\x1f\x7f]+")
 """Marks, format characters, emoji: anything but letters, digits, white space and ASCII."""
-_TELLS = re.compile(r"[!-~]")
+_ASCII_SIGN = re.compile(r"[!-~]")
 _SIGNS = re.compile(r"[\W_]+")
-_REMEMBERED = 20_000  # characters; more than any ordinary text uses, and some 2 MB
+_MOST_CACHED = 20_000  # characters; more than any ordinary text uses, and some 2 MB
 
 _READ_AS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZi10", b"abcdefghljklmnopqrstuvwxyzllo")
-_NOT_BARE = bytes(one for one in range(128) if not chr(one).isalnum())
+_NOT_BARE = bytes(code for code in range(128) if not chr(code).isalnum())
 _NOT_SHOWN = (CHECKED + DOT + "\\`*_~[]()<>#| \t\n\v\f\r\x1c\x1d\x1e\x1f").encode()
 
 
 class _Table(dict[int, str]):
     """A table for `str.translate` that computes each character's replacement on first use."""
 
-    def __init__(self, becomes: Callable[[str], str]) -> None:
+    def __init__(self, compute: Callable[[str], str]) -> None:
         super().__init__()
-        self._becomes = becomes
+        self._compute = compute
 
     def __missing__(self, code: int) -> str:
-        became = self._becomes(chr(code))
-        if len(self) >= _REMEMBERED:
+        replacement = self._compute(chr(code))
+        if len(self) >= _MOST_CACHED:
             self.clear()
-        self[code] = became
-        return became
+        self[code] = replacement
+        return replacement
 
 
-def _reads(sign: str) -> str:
+def _reading(sign: str) -> str:
     """Return how one character reads in ASCII."""
     # Known ones skip NFKD, which may lose the likeness: a lunate sigma resembles `c`, but becomes an
     # ordinary sigma, which does not.
-    pieces = sign if sign in _KNOWN else unicodedata.normalize("NFKD", sign)
+    pieces = sign if sign in _READINGS else unicodedata.normalize("NFKD", sign)
     spelled = "".join(map(_looks_like, pieces))
     spelled = _DROPPED.sub("", spelled)
     # Some Arabic characters stand for whole words, no part of which is mistaken for a letter.
-    is_one = unicodedata.bidirectional(sign) == "AL" or not _TELLS.search(spelled)
+    is_one = unicodedata.bidirectional(sign) == "AL" or not _ASCII_SIGN.search(spelled)
     return spelled[:1] if is_one else spelled
 
 
 def _looks_like(sign: str) -> str:
     if sign.isascii():
         return sign
-    for one in (sign, sign.lower(), sign.upper()):
-        if one in _KNOWN:
-            return _KNOWN[one]
+    for variant in (sign, sign.lower(), sign.upper()):
+        if variant in _READINGS:
+            return _READINGS[variant]
     return sign
 
 
-def _counts_bare(sign: str) -> str:
-    return _counts(_SIGNS.sub("", sign))
+def _bare_key(sign: str) -> str:
+    return _key_of(_SIGNS.sub("", sign))
 
 
-def _counts(sign: str) -> str:
+def _key_of(sign: str) -> str:
     small = sign.lower()
     return small.encode().translate(_READ_AS, _NOT_SHOWN).decode() if small.isascii() else small
 
 
-_FOLDED = _Table(_reads)
-_KEYS = {True: _Table(_counts_bare), False: _Table(_counts)}
+_FOLDED = _Table(_reading)
+_KEYS = {True: _Table(_bare_key), False: _Table(_key_of)}
 
 
 def without_names(text: str) -> str:
@@ -141,10 +141,10 @@ def without_names(text: str) -> str:
     texts don't change.
     """
 
-    def sign(found: re.Match[str]) -> str:
-        if found["clock"]:
+    def sign(match: re.Match[str]) -> str:
+        if match["clock"]:
             return "🕓"
-        return found["letter"] or _SIGNS_NAMED[found["sign"].replace("_", "")]
+        return match["letter"] or _SIGN_WITHOUT_UNDERSCORES[match["sign"].replace("_", "")]
 
     return _NAMED.sub(sign, text)
 
@@ -158,7 +158,7 @@ def folded(text: str) -> str:
 
 def folded_from(text: str) -> tuple[str, Sequence[int]]:
     """Return the folded text, and for each of its characters the index it came from."""
-    return _from(text, _FOLDED)
+    return _translate(text, _FOLDED)
 
 
 @lru_cache(4096)
@@ -172,15 +172,15 @@ def is_lookalike(sign: str) -> bool:
         not sign.isascii()
         and reading.isalnum()
         and reading.isascii()
-        and (sign in _DRAWN_ALIKE or not unicodedata.name(sign, "").startswith("LATIN "))
+        and (sign in _ALIKE_LATIN or not unicodedata.name(sign, "").startswith("LATIN "))
         and unicodedata.bidirectional(sign) not in _RIGHT_TO_LEFT
-        and not unicodedata.decomposition(sign).startswith(_SET_APART)
+        and not unicodedata.decomposition(sign).startswith(_COMPOSED)
     )
 
 
-_DRAWN_ALIKE = "ɑɡ"
+_ALIKE_LATIN = "ɑɡ"
 _RIGHT_TO_LEFT = ("R", "AL")
-_SET_APART = ("<circle>", "<fraction>", "<square>", "<sub>", "<super>")
+_COMPOSED = ("<circle>", "<fraction>", "<square>", "<sub>", "<super>")
 
 
 def key(reading: str, *, bare: bool) -> str:
@@ -193,15 +193,15 @@ def key(reading: str, *, bare: bool) -> str:
 
 def key_from(reading: str, *, bare: bool) -> tuple[str, Sequence[int]]:
     """Return the key of a folded text, and for each of its characters the index it came from."""
-    return _from(reading, _KEYS[bare])
+    return _translate(reading, _KEYS[bare])
 
 
-def _from(text: str, table: _Table) -> tuple[str, Sequence[int]]:
+def _translate(text: str, table: _Table) -> tuple[str, Sequence[int]]:
     pieces = [table[ord(sign)] for sign in text]
     return "".join(pieces), [at for at, piece in enumerate(pieces) for _ in piece]
 
 
-def begun(needles: Iterable[str], text: str, *, least: int) -> int:
+def prefix_length(needles: Iterable[str], text: str, *, least: int) -> int:
     """Return the length of the longest suffix of a text that begins a needle, 0 below `least`."""
     longest = 0
     end = text[-least:]

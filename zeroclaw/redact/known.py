@@ -17,7 +17,7 @@ from zeroclaw.value import Hidden, Value
 MARKER = "[redacted]"
 
 SHORTEST_VALUE = 8
-"""In characters. Shorter values are ignored: they would match ordinary text."""
+"""In characters. Shorter values are ignored, since they would match ordinary text."""
 
 LONGEST_VALUE = 4096
 """In characters. A longer value is searched for in pieces of this length."""
@@ -90,7 +90,7 @@ def forms(values: Iterable[str]) -> frozenset[str]:
 
 
 class Needles(Value):
-    """What to search for.
+    """The texts to search for.
 
     Attributes:
         begins: Finds where a needle may begin, so that ordinary text is skipped at C speed. Matches
@@ -103,7 +103,7 @@ class Needles(Value):
 
 
 def needles(values: Iterable[str]) -> Needles | None:
-    """Return what to search for to find any of these, None if there are none."""
+    """Return the needles for these values, None if there are none."""
     by_head: dict[str, tuple[str, ...]] = {}
     for needle in sorted(values, key=len, reverse=True):
         head = needle[:_HEAD_CHARS]
@@ -134,7 +134,7 @@ class KnownState(Value):
     """The state between two chunks.
 
     Attributes:
-        text: Text that was seen but not emitted; it may begin a needle.
+        text: Text that has arrived but is held back; it may begin a needle.
         covered: How many characters of `text` belong to a match whose marker was emitted.
     """
 
@@ -147,28 +147,28 @@ def known_feed(
 ) -> tuple[KnownState, str]:
     """Process the next chunk; return the text that no known value can reach back into."""
     buffer = state.text + text
-    out: list[str] = []
+    parts: list[str] = []
     at, done, safe = 0, state.covered, len(buffer)
     while begin := needles.begins.search(buffer, at):
         start = begin.start()
-        alike = needles.by_head.get(begin[0], ())
-        if not final and _may_grow(alike, buffer, start):
+        candidates = needles.by_head.get(begin[0], ())
+        if not final and _may_grow(candidates, buffer, start):
             safe = start
             break
-        for needle in alike:
+        for needle in candidates:
             if buffer.startswith(needle, start):
                 if start >= done:
-                    out += buffer[done:start], MARKER
+                    parts += buffer[done:start], MARKER
                 done = max(done, start + len(needle))
                 break
         at = start + 1
-    out.append(buffer[done:safe])
-    return KnownState(text=buffer[safe:], covered=max(done - safe, 0)), "".join(out)
+    parts.append(buffer[done:safe])
+    return KnownState(text=buffer[safe:], covered=max(done - safe, 0)), "".join(parts)
 
 
-def _may_grow(alike: tuple[str, ...], buffer: str, start: int) -> bool:
+def _may_grow(candidates: tuple[str, ...], buffer: str, start: int) -> bool:
     """Whether the rest of the text is the beginning of a needle, or of a head."""
-    if not alike:
+    if not candidates:
         return True
-    rest = buffer[start : start + len(alike[0])]
-    return any(len(rest) < len(one) and one.startswith(rest) for one in alike)
+    rest = buffer[start : start + len(candidates[0])]
+    return any(len(rest) < len(needle) and needle.startswith(rest) for needle in candidates)

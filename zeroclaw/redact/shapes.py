@@ -1,16 +1,16 @@
 """Removes well-known shapes of secrets from text as it streams, judging word by word.
 
 A word is a run of the characters that tokens and URLs consist of; it is judged when it has ended.
-What the preceding words say about it (`password:`, `Authorization: Basic`) is kept in a link. A PEM
-private key is a mode of its own: once its first line is complete, none of the key is emitted.
+A link records how the preceding words introduce it (`password:`, `Authorization: Basic`). A PEM
+private key has a separate mode: once its first line is complete, none of the key is emitted.
 
     WORDS ── a word too long ──▶ SKIP ── it ends ──▶ WORDS
     WORDS ── a private key's first line ──▶ PEM_BODY ── its end ──▶ WORDS
                                                └─▶ PEM_FIELD ─▶ PEM_BODY
 
-A pattern is tried on one whole word, or on the end of one. Quantifiers are possessive or bounded,
+A pattern is tried on one complete word, or on the end of one. Quantifiers are possessive or bounded,
 and a failed attempt costs a bounded number of steps, so the cost of a word is linear in its length
-whatever the text.
+for any text.
 """
 
 import re
@@ -22,7 +22,7 @@ from zeroclaw.redact.known import MARKER, SHORTEST_VALUE
 from zeroclaw.value import Hidden, Value, replace
 
 LONGEST_WORD = 4000
-"""In characters. A longer run of word characters is redacted whole."""
+"""In characters. A longer run of word characters is redacted completely."""
 
 IN_WORD = string.ascii_letters + string.digits + "!#$%&*+-./:=?@_~"
 _CLASS = re.escape(IN_WORD)
@@ -76,16 +76,16 @@ _BEGINNINGS = (
     *("hf_", "npm_", "r8_", "pypi-", "xox", "xapp-", "aiza", "ya29", "gocspx", "sk_", "rk_"),
     *("whsec_", "sg.", "dop_", "dor_", "doo_", "shp", "slack.com/", "webhooks/", "age-secret-"),
 )
-TELLING = (
+SIGNS = (
     *("token", "secret", "passw", "key", "credential", "authorization", "bearer", "api", "access"),
     *("private", "://"),
     *_BEGINNINGS,
 )
 TOKEN_BEGUN = re.compile(f"(?i:{'|'.join(map(re.escape, _BEGINNINGS))}).")
 """Matches a token's prefix and at least one character after it."""
-SHORTEST_TELLING = min(map(len, TELLING))
-TELLING_WORD = re.compile("|".join(map(re.escape, TELLING)))
-TELLING_SHAPE = re.compile(r"[0-9]:[A-Za-z0-9_-]{35}|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
+SHORTEST_SIGN = min(map(len, SIGNS))
+SIGN_WORD = re.compile("|".join(map(re.escape, SIGNS)))
+SIGN_SHAPE = re.compile(r"[0-9]:[A-Za-z0-9_-]{35}|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
 
 PEM_FIRST = "-----BEGIN"
 PEM_HEADER = re.compile(
@@ -97,13 +97,13 @@ PEM_LONGEST = 90
 PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 PEM_END_LONGEST = 75
 PEM_STOPS = re.compile(r"[^A-Za-z0-9+/=\\\s\"',>|#\[\]-]")
-"""What no private key contains, even if quoted, commented, or with a known value removed."""
+"""Characters that no private key contains, even if quoted, commented, or partly redacted."""
 PEM_FIELD = re.compile(r"(?:\A\s*|\n|\\n)[A-Za-z][A-Za-z0-9-]{0,40}\Z")  # `Proc-Type`, `Version`
 LINE_ENDS = re.compile(r"[\n\\]")
 
 
 class Link(IntEnum):
-    """What the words so far say about the next one; an `IntEnum`, as each word looks it up."""
+    """How the words so far introduce the next one; an `IntEnum`, which is fast to compare."""
 
     NONE = auto()
     FIRST_HALF = auto()  # `API`, as in `API key`
@@ -126,10 +126,10 @@ class ShapeState(Value):
     """The state between two chunks.
 
     Attributes:
-        text: Text seen but not emitted: the current word, or everything from the word that may
-            begin a private key's first line. In the body of a key or of an overlong word: its last
-            characters, which are never emitted.
-        link: What the preceding words say; it carries across blanks and quotes only.
+        text: Text held back: the current word, or all text from the word that may begin a private
+            key's first line. In the body of a key or of an overlong word: its last characters,
+            which are never emitted.
+        link: How the preceding words introduce the next; it carries across blanks and quotes only.
         escaped: The character before `text` is a backslash, so that `n` may be a line break.
     """
 
@@ -139,9 +139,9 @@ class ShapeState(Value):
     escaped: bool = False
 
 
-_CARRIED = frozenset(" \t\"'`\\>")  # what a link carries across; `>` for `=>`
+_TRANSPARENT = frozenset(" \t\"'`\\>")  # what a link carries across; `>` for `=>`
 _SHORTEST_BOUND = 12  # characters of a value recognised only by its name; most words are shorter
-_FEW_CHARS = 256
+_SHORT_CHARS = 256
 _ESCAPES = frozenset("nrt")
 
 
@@ -155,13 +155,13 @@ def _looks_secret(value: str) -> bool:
 
 
 def _without_tokens(word: str) -> str:
-    """Return a whole word with everything redacted that its own shape identifies as a secret."""
+    """Return a complete word without the secrets that it contains by their shape alone."""
 
-    def token(found: re.Match[str]) -> str:
-        return found[0] if found["receipt"] else MARKER
+    def token(match: re.Match[str]) -> str:
+        return match[0] if match["receipt"] else MARKER
 
-    def pair(found: re.Match[str]) -> str:
-        return found["name"] + MARKER if _looks_secret(found["value"]) else found[0]
+    def pair(match: re.Match[str]) -> str:
+        return match["name"] + MARKER if _looks_secret(match["value"]) else match[0]
 
     if len(word) >= SHORTEST_TOKEN:
         word = TOKENS.sub(token, word)
@@ -170,7 +170,7 @@ def _without_tokens(word: str) -> str:
     return PAIR.sub(pair, word) if len(word) >= SHORTEST_TOKEN else word
 
 
-def _bound(word: str, link: Link) -> tuple[str, Link]:
+def _redact_bound(word: str, link: Link) -> tuple[str, Link]:
     """Return a word redacted according to the preceding words, and the link it leaves."""
     value = word.lstrip(":=")
     sign = word[: len(word) - len(value)]
@@ -187,95 +187,95 @@ def _bound(word: str, link: Link) -> tuple[str, Link]:
         link in (Link.VALUE, Link.HEADER) and _looks_secret(trimmed)
     ):
         return sign + MARKER + value[len(trimmed) :], Link.NONE
-    return _without_tokens(word), _left_by(word, link)
+    return _without_tokens(word), _link_after(word, link)
 
 
-def _left_by(word: str, link: Link) -> Link:
+def _link_after(word: str, link: Link) -> Link:
     lowered = word.lower()
     # A substring test costs a tenth of a failing regular expression.
     if "authorization" in lowered and HEADER_AT_END.search(word):
         return Link.HEADER
-    named = NAME_AT_END.search(word) if any(part in lowered for part in IN_NAMES) else None
-    if not named and link is Link.FIRST_HALF:
-        named = SECOND_HALF.match(word)
-    if named:
-        return Link.VALUE if named["binds"] else Link.NAMED
+    name = NAME_AT_END.search(word) if any(part in lowered for part in IN_NAMES) else None
+    if not name and link is Link.FIRST_HALF:
+        name = SECOND_HALF.match(word)
+    if name:
+        return Link.VALUE if name["binds"] else Link.NAMED
     if lowered == "bearer":
         return Link.VALUE
     is_half = lowered.endswith(FIRST_HALVES) and FIRST_HALF_AT_END.search(word)
     return Link.FIRST_HALF if is_half else Link.NONE
 
 
-def _judged(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
+def _judge(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
     """Return a word without its secrets, None if it has none, and the link it leaves."""
-    if link is Link.NONE and _tells_nothing(word):
+    if link is Link.NONE and _has_no_sign(word):
         return None, link
     redacted = word
     if escaped and word[:1] in _ESCAPES:
         # An escaped line break in JSON: for tokens, a word begins after it.
         redacted = word[:1] + _without_tokens(word[1:])
-    redacted, link = _bound(redacted, link)
+    redacted, link = _redact_bound(redacted, link)
     return None if redacted == word else redacted, link
 
 
-def _tells_nothing(text: str) -> bool:
+def _has_no_sign(text: str) -> bool:
     lowered = text.lower()
     # Measured: one regular expression is faster for a few characters, many searches for hundreds.
-    if len(text) <= _FEW_CHARS:
-        told = TELLING_WORD.search(lowered) is not None
+    if len(text) <= _SHORT_CHARS:
+        has_sign = SIGN_WORD.search(lowered) is not None
     else:
-        told = any(map(lowered.__contains__, TELLING))
-    return not told and not TELLING_SHAPE.search(text)
+        has_sign = any(map(lowered.__contains__, SIGNS))
+    return not has_sign and not SIGN_SHAPE.search(text)
 
 
-def _words(
-    state: ShapeState, buffer: str, at: int, out: list[str], *, final: bool
+def _feed_words(
+    state: ShapeState, buffer: str, at: int, parts: list[str], *, final: bool
 ) -> tuple[ShapeState, int]:
-    link, escaped, done, none = state.link, state.escaped, at, Link.NONE
+    link, escaped, emitted, none = state.link, state.escaped, at, Link.NONE
     header = PEM_HEADER.search(buffer, at)
     if header and _pem_word(buffer, at, header) is None:
         header = None
-    decided = len(buffer) if final else _decided(buffer, at)
-    upto = header.start() if header else decided
+    decided = len(buffer) if final else _decided_end(buffer, at)
+    stop = header.start() if header else decided
     # Words repeat within a text: during this call, each is judged once per preceding link.
     judged: dict[tuple[str, Link, bool], tuple[str | None, Link]] = {}
-    for piece in WORD_AND_GAP.finditer(buffer, at, upto):
+    for piece in WORD_AND_GAP.finditer(buffer, at, stop):
         word, gap = piece.groups()
-        if link is not none or len(word) >= SHORTEST_TELLING:
-            known = judged.get((word, link, escaped))
-            if known is None:
+        if link is not none or len(word) >= SHORTEST_SIGN:
+            judgement = judged.get((word, link, escaped))
+            if judgement is None:
                 if len(word) > LONGEST_WORD:
-                    out += buffer[done : piece.start()], MARKER
+                    parts += buffer[emitted : piece.start()], MARKER
                     return ShapeState(mode=Mode.SKIP), piece.end(1) - len(PEM_FIRST)
-                known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
-            redacted, link = known
+                judgement = judged[word, link, escaped] = _judge(word, link, escaped=escaped)
+            redacted, link = judgement
             if redacted is not None:
-                out += buffer[done : piece.start()], redacted
-                done = piece.end(1)
+                parts += buffer[emitted : piece.start()], redacted
+                emitted = piece.end(1)
         if gap:
-            link = link if link is none or gap == " " or _CARRIED.issuperset(gap) else none
+            link = link if link is none or gap == " " or _TRANSPARENT.issuperset(gap) else none
             escaped = gap[-1] == "\\"
-    out.append(buffer[done:upto])
+    parts.append(buffer[emitted:stop])
     if header:
-        out.append(MARKER)
+        parts.append(MARKER)
         return ShapeState(mode=Mode.PEM_BODY), header.end()
     if not final and len(buffer) - max(at, len(buffer.rstrip(IN_WORD))) > LONGEST_WORD:
-        out.append(MARKER)
+        parts.append(MARKER)
         return ShapeState(mode=Mode.SKIP), len(buffer) - len(PEM_FIRST)
-    return ShapeState(text=buffer[upto:], link=link, escaped=escaped), len(buffer)
+    return ShapeState(text=buffer[stop:], link=link, escaped=escaped), len(buffer)
 
 
-def _decided(buffer: str, at: int) -> int:
+def _decided_end(buffer: str, at: int) -> int:
     """Return how far a text is decided: up to its last word, or one that may begin a PEM key."""
-    begun = PEM_BEGUN.search(buffer, max(at, len(buffer) - PEM_LONGEST))
-    word = _pem_word(buffer, at, begun) if begun else None
+    header = PEM_BEGUN.search(buffer, max(at, len(buffer) - PEM_LONGEST))
+    word = _pem_word(buffer, at, header) if header else None
     return max(at, len(buffer.rstrip(IN_WORD))) if word is None else word
 
 
-def _pem_word(buffer: str, at: int, begun: re.Match[str]) -> int | None:
+def _pem_word(buffer: str, at: int, header: re.Match[str]) -> int | None:
     """Return the start of the word that a private key's first line ends; None if it is too long."""
-    word = at + len(buffer[at : begun.start()].rstrip(IN_WORD))
-    return word if begun.start() + len(PEM_FIRST) - word <= LONGEST_WORD else None
+    word = at + len(buffer[at : header.start()].rstrip(IN_WORD))
+    return word if header.start() + len(PEM_FIRST) - word <= LONGEST_WORD else None
 
 
 def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
@@ -311,8 +311,8 @@ def is_begun(state: ShapeState) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a short text, if nothing telling comes before it, holds nothing to remove."""
-    return len(text) <= LONGEST_WORD and PEM_FIRST not in text and _tells_nothing(text)
+    """Whether a short text contains no secret, provided that no preceding word introduces one."""
+    return len(text) <= LONGEST_WORD and PEM_FIRST not in text and _has_no_sign(text)
 
 
 def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState, str]:
@@ -324,11 +324,11 @@ def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState
     if short and state.link is Link.NONE and is_plain(buffer):
         safe = buffer if final else buffer.rstrip(IN_WORD)
         return ShapeState(text=buffer[len(safe) :], escaped=safe.endswith("\\")), safe
-    out: list[str] = []
+    parts: list[str] = []
     while at < len(buffer):
         match state.mode:
             case Mode.WORDS:
-                state, at = _words(state, buffer, at, out, final=final)
+                state, at = _feed_words(state, buffer, at, parts, final=final)
             case Mode.SKIP:
                 state, at = _skip(buffer, at)
             case Mode.PEM_BODY:
@@ -339,4 +339,4 @@ def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState
                 at = len(buffer) if end is None else end.start()
             case _:
                 assert_never(state.mode)
-    return state, "".join(out)
+    return state, "".join(parts)

@@ -1,9 +1,9 @@
 """Invisible characters and markup: escaped, replaced or removed (P5, P6).
 
-What a person approves must be what they read. So wherever a call is shown, the text of a model, a
-tool or a stranger passes through here: a command then reads in the order in which it would run, and
-nothing in it is hidden. The same holds for what a tool returns to a model, which reads what people
-can't see.
+A person must read exactly the call that they approve. So wherever a call is shown, the text of a
+model, a tool or a stranger passes through here: a command then reads in the order in which it would
+run, and no part of it is hidden. The same holds for the results of tools, because a model reads
+characters that people can't see.
 """
 
 import json
@@ -60,7 +60,7 @@ def without_markup(markdown: str) -> str:
     return _MARKUP.sub("", markdown)
 
 
-# Characters that `str.isprintable` accepts but nobody sees: they show nothing, or a space.
+# Characters that `str.isprintable` accepts but that are invisible, or look like a space.
 _LOOKS_EMPTY = re.compile(
     f"[{_HIDDEN}{_SELECTOR}\u2800\ufffc]"
     # Combining marks in general use, drawn over or across their neighbours.
@@ -68,24 +68,24 @@ _LOOKS_EMPTY = re.compile(
 )
 
 
-# What a true mark begins with, its lookalikes, and their colour variants.
+# The signs that begin a receipt's mark, their lookalikes, and their colour variants.
 _CHECK_MARK = re.compile("[✅✔☑🗸🗹🮱][\ufe0e\ufe0f]?")
 _CLOCK = re.compile("[\U0001f550-\U0001f567][\ufe0e\ufe0f]?")
 
 
 DOTS = "\u00b7\u0387\u1427\u16eb\u2022\u2027\u2219\u22c5\u2e31\u30fb\uff65\ua78f\U00010101"
-"""The separator between the parts of a true mark, and its lookalikes."""
+"""The separator between the parts of a receipt's mark, and its lookalikes."""
 # Includes blank lookalikes: enough of them push the rest to another row.
 _DIVIDES = re.compile(f"[{DOTS}✅✓✔☑🗸🗹🮱√\U0001f550-\U0001f567\u2800\ufffc]")
 
 
-def in_a_mark(words: str) -> str:
-    """Return foreign words as one part of a true mark, without characters that separate parts."""
-    return _DIVIDES.sub(_numbers, escape_invisible(" ".join(words.split())))
+def in_a_mark(text: str) -> str:
+    """Return a text as one part of a receipt's mark, without characters that separate parts."""
+    return _DIVIDES.sub(_numbers, escape_invisible(" ".join(text.split())))
 
 
 def without_mark_signs(text: str) -> str:
-    """Return a text without the signs of a true mark, for channels where a mark is only text.
+    """Return a text without the signs of a receipt's mark, for channels where a mark is only text.
 
     Each sign is replaced by one with the same meaning, so that an honest line still reads the same.
     """
@@ -119,15 +119,15 @@ _TAGS = re.compile(
 
 
 def without_tags(text: str) -> str:
-    """Return a person's text without tag characters, which nobody types or sees."""
+    """Return a person's text without tag characters, which no keyboard types and no font shows."""
     # A class alone is found eight times as fast, and almost no text has one.
-    return _TAGS.sub(lambda found: found[1] or "", text) if _TAG.search(text) else text
+    return _TAGS.sub(lambda match: match[1] or "", text) if _TAG.search(text) else text
 
 
 def as_json(value: object, *, indent: int | None = None) -> str:
     """Return a value as JSON with invisible characters escaped as JSON does; it parses the same."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
-    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def escape_for_model(text: str) -> tuple[str, int]:
@@ -136,9 +136,9 @@ def escape_for_model(text: str) -> tuple[str, int]:
     The count is of escaped characters: a model that reads a file and then writes it must know that
     it did not read all of it exactly.
     """
-    shown, count = _UNSEEN.subn(_numbers, text)
+    escaped, count = _UNSEEN.subn(_numbers, text)
     # Each match became escapes, one per character; the text's own ones are subtracted.
-    return shown, shown.count(_OPENING) - text.count(_OPENING) if count else 0
+    return escaped, escaped.count(_OPENING) - text.count(_OPENING) if count else 0
 
 
 _OPENING = "⟨U+"
@@ -149,5 +149,5 @@ def _number(sign: str) -> str:
     return f"{_OPENING}{ord(sign):04X}⟩"
 
 
-def _numbers(found: re.Match[str]) -> str:
-    return "".join(map(_number, found[0]))
+def _numbers(match: re.Match[str]) -> str:
+    return "".join(map(_number, match[0]))

@@ -2,7 +2,7 @@
 
     GREETING = Sentence(en="Hello {name}.", de="Hallo {name}.")
     GREETING.to("de", name="Ann")              in one reader's language
-    GREETING.about(name="Ann").to(language)    filled in now, for readers who are found later
+    GREETING.about(name="Ann").to(language)    filled in now, for readers who are known later
 
 Facts are values that are the same in every language (names, numbers, lines of errors), or
 sentences, which are then shown in the same language.
@@ -35,9 +35,9 @@ Translations = tuple[tuple[Language, str], ...]
 """The translations of a stored text; rows of an earlier release have none."""
 
 
-def translated(text: str, others: Translations, language: Language) -> str:
+def translated(text: str, translations: Translations, language: Language) -> str:
     """Return a stored text in one language, or untranslated if there is no translation."""
-    return dict(others).get(language, text)
+    return dict(translations).get(language, text)
 
 
 class Grouped(Value):
@@ -47,8 +47,8 @@ class Grouped(Value):
 
     def to(self, language: Language) -> str:
         """Return it in the language's notation; see `Localized`."""
-        shown = f"{self.number:,}"
-        return shown.replace(",", ".") if language == "de" else shown
+        text = f"{self.number:,}"
+        return text.replace(",", ".") if language == "de" else text
 
 
 class Sentence(Value):
@@ -73,11 +73,11 @@ class Sentence(Value):
         if self.one is not None and facts["count"] == 1:
             return self.one.to(language, **facts)
         template = self.de if language == "de" else self.en
-        said = {
+        texts = {
             name: str(fact) if isinstance(fact, str | int) else fact.to(language)
             for name, fact in facts.items()
         }
-        return template.format_map(said)
+        return template.format_map(texts)
 
     def about(self, **facts: Fact) -> "LocalizedMessage":
         """Return it with its facts, for readers of any language."""
@@ -98,10 +98,10 @@ class LocalizedMessage(Value):
 def language_of(text: str) -> Language | None:
     """Return the language that a person names, such as `de` or `Deutsch`; None if not supported."""
     word = text.strip().casefold()
-    return next((one for one in LANGUAGES if word in (one, NAMES[one].casefold())), None)
+    return next((code for code in LANGUAGES if word in (code, NAMES[code].casefold())), None)
 
 
 def decimal(number: float, language: Language) -> str:
     """Return a number with one decimal, in the language's notation."""
-    shown = f"{number:.1f}"
-    return shown.replace(".", ",") if language == "de" else shown
+    text = f"{number:.1f}"
+    return text.replace(".", ",") if language == "de" else text

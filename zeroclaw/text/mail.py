@@ -1,12 +1,12 @@
 """Parse a mail within bounds: its headers, its text, and the positions of its files.
 
-Whatever a mail looks like, the time to read it grows only with its size: a part is searched once for
-each container around it, of which there are at most `MOST_LEVELS`. The parser of the standard library
-asks every open container about every line and recurses for each level, so that a mail of some
-kilobytes can block it for seconds or crash it (`email.feedparser`, read 2026-11). Here it parses only
-header blocks of a bounded size.
+The time to read any mail grows only with its size: a part is searched once for each container around
+it, of which there are at most `MOST_LEVELS`. The parser of the standard library asks every open
+container about every line and recurses for each level, so that a mail of some kilobytes can block it
+for seconds or crash it (`email.feedparser`, read 2026-11). Here it parses only header blocks of a
+bounded size.
 
-Nothing raises: what can't be read is left out, or kept as it is.
+No function raises on bad input: an unreadable part is left out, or stays undecoded.
 """
 
 import binascii
@@ -24,7 +24,7 @@ from zeroclaw.value import Hidden, Value
 MOST_HEADER_BYTES = 65_536
 """Limit of one header block; Postfix takes 102,400 per mail (header_size_limit, read 2026-11)."""
 MOST_VALUE_CHARS = 8_000
-"""Limit of one header, unfolded; a longer one reads as empty, so that no part of it is believed."""
+"""Limit of one header, unfolded; a longer one reads as empty, so that no part of it counts."""
 MOST_LEVELS = 20
 MOST_PARTS = 100
 MOST_NAME_CHARS = 200
@@ -51,7 +51,7 @@ class MailPart(Value):
         kind: Its claimed media type, lower case.
         charset: Its claimed charset, or empty.
         encoding: Its transfer encoding, lower case.
-        name: The name of a file, untrusted; made up if its sender gave none.
+        name: The name of a file, untrusted; generated if the mail has none.
         is_file: It is a file, and not read as text of the mail.
         choice: Where its container of alternatives begins; 0 for none.
         size_bytes: Its claimed size, else an estimate.
@@ -76,9 +76,9 @@ class Mail(Value):
     Attributes:
         headers: Each value of a header in order, unfolded, by name in lower case.
         items: The same headers in order, each with its name.
-        kind: The media type of the whole mail.
+        kind: The media type of the mail.
         parts: Its leaves, in order, up to the limits.
-        raw: The whole mail.
+        raw: The bytes of the mail.
     """
 
     headers: Mapping[str, tuple[str, ...]]
@@ -99,17 +99,17 @@ class Mail(Value):
         """Return the text of a part; undecodable bytes are marked."""
         return _text(self.content(part), part.charset).replace("\r\n", "\n")
 
-    def said(self) -> list[tuple[str, str]]:
+    def texts(self) -> list[tuple[str, str]]:
         """Return the kind and the text of each part that people read.
 
-        Of alternative parts the plain one is read, unless it is empty.
+        Of alternative parts only the plain one counts, unless it is empty.
         """
-        parts = [(one, self.text(one)) for one in self.parts if not one.is_file]
-        plain = {one.choice for one, said in parts if one.kind == "text/plain" and said.strip()}
+        parts = [(part, self.text(part)) for part in self.parts if not part.is_file]
+        plain = {part.choice for part, text in parts if part.kind == "text/plain" and text.strip()}
         return [
-            (one.kind, said)
-            for one, said in parts
-            if not one.choice or (one.kind == "text/plain") == (one.choice in plain)
+            (part.kind, text)
+            for part, text in parts
+            if not part.choice or (part.kind == "text/plain") == (part.choice in plain)
         ]
 
 
@@ -120,14 +120,14 @@ def parse_mail(raw: bytes) -> Mail:
     headers: dict[str, list[str]] = {}
     for name, value in items:
         headers.setdefault(name, []).append(value)
-    found = {name: tuple(values) for name, values in headers.items()}
-    # Each look at a header passes over all of them, and most mails have dozens.
-    about = Message(policy=message.policy)
+    grouped = {name: tuple(values) for name, values in headers.items()}
+    # `Message` scans all headers for each lookup, and most mails have dozens.
+    content = Message(policy=message.policy)
     for name, value in message.raw_items():
         if name.lower().startswith("content-"):
-            about.set_raw(name, value)
-    parts, kind = tuple(_leaves(raw, about, start)), about.get_content_type()
-    return Mail(headers=found, kind=kind, parts=parts, raw=raw, items=items)
+            content.set_raw(name, value)
+    parts, kind = tuple(_leaves(raw, content, start)), content.get_content_type()
+    return Mail(headers=grouped, kind=kind, parts=parts, raw=raw, items=items)
 
 
 def plain_header(value: str) -> str:
@@ -136,8 +136,8 @@ def plain_header(value: str) -> str:
         pieces = decode_header(value[:MOST_VALUE_CHARS]) if "=?" in value else [(value, None)]
     except (HeaderParseError, binascii.Error, ValueError):
         pieces = [(value, None)]
-    read = (one if isinstance(one, str) else _text(one, charset or "") for one, charset in pieces)
-    return " ".join(_UNSTORABLE.sub("\ufffd", "".join(read)).split())
+    texts = (raw if isinstance(raw, str) else _text(raw, charset or "") for raw, charset in pieces)
+    return " ".join(_UNSTORABLE.sub("\ufffd", "".join(texts)).split())
 
 
 def is_hidden_in_mail(_tag: str, attributes: Mapping[str, str]) -> bool:
@@ -150,20 +150,20 @@ def is_hidden_in_mail(_tag: str, attributes: Mapping[str, str]) -> bool:
 
 def _leaves(raw: bytes, message: Message, start: int) -> Iterator[MailPart]:
     """Yield the leaves of a part in order; if there are too many, or containers, the first ones."""
-    waiting = [(message, start, len(raw), 0, 0)]
+    pending = [(message, start, len(raw), 0, 0)]
     leaves = containers = 0
-    while waiting and max(leaves, containers) < MOST_PARTS:
-        one, begins, ends, level, choice = waiting.pop()
-        boundary = _parameter(one, "boundary", "content-type").rstrip()
-        if one.get_content_maintype() != "multipart" or not boundary or level == MOST_LEVELS:
+    while pending and max(leaves, containers) < MOST_PARTS:
+        part, begins, ends, level, choice = pending.pop()
+        boundary = _parameter(part, "boundary", "content-type").rstrip()
+        if part.get_content_maintype() != "multipart" or not boundary or level == MOST_LEVELS:
             leaves += 1
-            yield _leaf(one, begins, ends, choice, leaves)
+            yield _leaf(part, begins, ends, choice, leaves)
             continue
         containers += 1
-        inner = begins if one.get_content_subtype() == "alternative" else choice
-        places = _between(raw, begins, ends, boundary)
-        below = [(*_block(raw, first, last), last, level + 1, inner) for first, last in places]
-        waiting += reversed(below)
+        inner = begins if part.get_content_subtype() == "alternative" else choice
+        spans = _between(raw, begins, ends, boundary)
+        children = [(*_block(raw, first, last), last, level + 1, inner) for first, last in spans]
+        pending += reversed(children)
 
 
 def _between(raw: bytes, start: int, end: int, boundary: str) -> Iterator[tuple[int, int]]:
@@ -197,11 +197,11 @@ def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
     The headers end at the first line that is not a header, empty or not, as for Postfix. A lone CR
     does not end a line: the receiving server saw one header there, and left all of it as it was.
     """
-    found = _HEADERS.match(raw, start, min(end, start + MOST_HEADER_BYTES))
-    block, body = (found[0], found.end()) if found else (b"", start)
+    match = _HEADERS.match(raw, start, min(end, start + MOST_HEADER_BYTES))
+    block, body = (match[0], match.end()) if match else (b"", start)
     empty = _EMPTY.match(raw, body, end)
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b" ")
-    # The parser would end the headers there and miss those below, such as a second sender.
+    # At a space before a colon the parser would end the headers and miss later ones, such as From.
     lines = _BEFORE_COLON.sub(rb"\1", lines)
     return BytesHeaderParser().parsebytes(lines), empty.end() if empty else body
 
@@ -209,18 +209,18 @@ def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
 def _leaf(message: Message, start: int, end: int, choice: int, number: int) -> MailPart:
     kind = message.get_content_type()
     encoding = str(message.get("content-transfer-encoding", "")).strip().lower()
-    called = _parameter(message, "filename", "content-disposition")
-    name = plain_header(called or _parameter(message, "name", "content-type"))[:MOST_NAME_CHARS]
+    filename = _parameter(message, "filename", "content-disposition")
+    name = plain_header(filename or _parameter(message, "name", "content-type"))[:MOST_NAME_CHARS]
     is_attached = message.get_content_disposition() == "attachment"
     size = _parameter(message, "size", "content-disposition")
     # Four characters of base64 are three bytes; line ends are ignored.
     estimate = (end - start) * (3 if encoding == "base64" else 4) // 4
-    ending = _ENDINGS.get(kind, kind.partition("/")[2][:12] or "bin")
+    extension = _ENDINGS.get(kind, kind.partition("/")[2][:12] or "bin")
     return MailPart(
         kind=kind,
         charset=_parameter(message, "charset", "content-type"),
         encoding=encoding,
-        name=name or f"part-{number}.{ending}",
+        name=name or f"part-{number}.{extension}",
         is_file=is_attached or bool(name) or kind not in {"text/plain", "text/html"},
         choice=choice,
         size_bytes=int(size) if _SIZE.fullmatch(size) else estimate,
@@ -257,10 +257,10 @@ def _line(value: str) -> str:
 def _decoded(body: bytes, encoding: str) -> bytes:
     if encoding == "base64":
         # Like mail programs: other characters are skipped, an incomplete end is dropped.
-        signs = _NOT_BASE64.sub(b"", body)
-        left = len(signs) % 4
-        whole = signs + b"=" * (4 - left) if left > 1 else signs[: len(signs) - left]
-        return binascii.a2b_base64(whole)
+        digits = _NOT_BASE64.sub(b"", body)
+        excess = len(digits) % 4
+        padded = digits + b"=" * (4 - excess) if excess > 1 else digits[: len(digits) - excess]
+        return binascii.a2b_base64(padded)
     return binascii.a2b_qp(body) if encoding == "quoted-printable" else body
 
 
@@ -268,10 +268,10 @@ def _text(content: bytes, charset: str) -> str:
     """Return text in a charset, or in the usual ones of mail that names none."""
     for name in (charset or "utf-8", "utf-8", "windows-1252"):
         try:
-            known = codecs.lookup(name).name
-            if known not in _NO_CHARSETS:
+            codec = codecs.lookup(name).name
+            if codec not in _NO_CHARSETS:
                 # If the charset was named, undecodable bytes are marked and the rest is read.
-                text = content.decode(known, "replace" if name == charset else "strict")
+                text = content.decode(codec, "replace" if name == charset else "strict")
                 return _UNSTORABLE.sub("\ufffd", text.removeprefix("\ufeff"))
         except (LookupError, ValueError):
             continue

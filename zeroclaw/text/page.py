@@ -29,13 +29,13 @@ class End(Value):
     tag: str
 
 
-class Words(Value):
+class Text(Value):
     """Text between tags, with its character references resolved."""
 
     text: str
 
 
-Piece = Start | End | Words
+Piece = Start | End | Text
 
 # Elements whose text ends only at their own end tag (HTML standard, 13.2.5).
 RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
@@ -53,14 +53,14 @@ _LONG_NUMBER = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 def pieces(page: str) -> Iterator[Piece]:
     """Yield the parts of a page in order, without comments and declarations."""
     at = 0
-    while (found := _BEGIN.search(page, at)) is not None:
-        if found.start() > at:
-            yield _words(page[at : found.start()])
-        comment, slash, name = found.groups()
+    while (match := _BEGIN.search(page, at)) is not None:
+        if match.start() > at:
+            yield _text(page[at : match.start()])
+        comment, slash, name = match.groups()
         if name is None:
-            at = _after_comment(page, found.end()) if comment else _after(page, found.end(), ">")
+            at = _after_comment(page, match.end()) if comment else _after(page, match.end(), ">")
             continue
-        attributes, at, is_closed = _attributes(page, found.end())
+        attributes, at, is_closed = _attributes(page, match.end())
         if at < 0:
             return
         tag = name.lower()
@@ -70,58 +70,58 @@ def pieces(page: str) -> Iterator[Piece]:
         yield Start(tag=tag, attributes=attributes, is_closed=is_closed)
         if tag in RAW:
             text, at = _raw(page, at, tag)
-            yield _words(text)
+            yield _text(text)
             yield End(tag=tag)
     if at < len(page):
-        yield _words(page[at:])
+        yield _text(page[at:])
 
 
 def _after(page: str, at: int, sign: str) -> int:
     """Return the position after the next `sign`, or the end of the page."""
-    found = page.find(sign, at)
-    return len(page) if found < 0 else found + len(sign)
+    index = page.find(sign, at)
+    return len(page) if index < 0 else index + len(sign)
 
 
 def _after_comment(page: str, at: int) -> int:
-    # `<!-->` and `<!--->` are whole comments.
-    for short in (">", "->"):
-        if page.startswith(short, at):
-            return at + len(short)
-    found = _COMMENT_END.search(page, at)
-    return len(page) if found is None else found.end()
+    # `<!-->` and `<!--->` are complete comments.
+    for empty in (">", "->"):
+        if page.startswith(empty, at):
+            return at + len(empty)
+    match = _COMMENT_END.search(page, at)
+    return len(page) if match is None else match.end()
 
 
 def _attributes(page: str, at: int) -> tuple[dict[str, str], int, bool]:
     """Return a tag's attributes, the position after it (-1 if the page ends), and if it closed itself."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     while (match := _ATTRIBUTE.match(page, at)) is not None:
         at = match.end()
         if match["end"]:
-            return found, at, match[0].endswith("/>")
-        value = next((one for one in match.group("two", "one", "bare") if one is not None), "")
-        found.setdefault(match["name"].lower(), _resolved(value))
-    return found, -1, False
+            return attributes, at, match[0].endswith("/>")
+        value = next((text for text in match.group("two", "one", "bare") if text is not None), "")
+        attributes.setdefault(match["name"].lower(), _unescape(value))
+    return attributes, -1, False
 
 
 def _raw(page: str, at: int, tag: str) -> tuple[str, int]:
     """Return the text up to an element's own end tag, and the position after that."""
-    found = re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE).search(page, at)
-    if found is None:
+    end_tag = re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE).search(page, at)
+    if end_tag is None:
         return page[at:], len(page)
-    return page[at : found.start()], _after(page, found.end(), ">")
+    return page[at : end_tag.start()], _after(page, end_tag.end(), ">")
 
 
-def _words(text: str) -> Words:
-    return Words(text=_resolved(text))
+def _text(text: str) -> Text:
+    return Text(text=_unescape(text))
 
 
-def _resolved(text: str) -> str:
+def _unescape(text: str) -> str:
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
 # --- readable text -------------------------------------------------------------------------------
 
-# No text, or text that is not read as part of the page. `textarea` holds the reader's own input.
+# Elements without text, or with text that is no part of the page. `textarea` holds form input.
 _LEFT_OUT = (RAW - {"title"}) | {
     "template", "object", "svg", "math", "canvas", "audio", "video", "select", "datalist",
 }  # fmt: skip
@@ -187,7 +187,7 @@ def readable_page(
     reader = _Reader(link=link, leaves_out=leaves_out)
     for piece in pieces(page):
         match piece:
-            case Words(text=text):
+            case Text(text=text):
                 reader.words(text)
             case Start():
                 reader.start(piece)
@@ -235,26 +235,26 @@ class _Reader(Struct, kw_only=True):
                 self._put(flowing.strip(" "))
                 self.space = flowing.endswith(" ")
 
-    def start(self, found: Start) -> None:
+    def start(self, element: Start) -> None:
         """Handle a start tag."""
-        tag = found.tag
-        is_closed = found.is_closed and tag in _FOREIGN
+        tag = element.tag
+        is_closed = element.is_closed and tag in _FOREIGN
         if self.skipped:
-            first, *within = self.skipped
-            if tag != first or tag not in _OPEN_ENDED or not _HOLDERS.isdisjoint(within):
-                if not is_closed and (tag in _SPECIAL or tag == first):
+            outer, *inner = self.skipped
+            if tag != outer or tag not in _OPEN_ENDED or not _HOLDERS.isdisjoint(inner):
+                if not is_closed and (tag in _SPECIAL or tag == outer):
                     self.skipped.append(tag)
-                    self.skipped = self.skipped if len(within) < _MOST_LEVELS else [""]
+                    self.skipped = self.skipped if len(inner) < _MOST_LEVELS else [""]
                 return
             self.skipped = []
         if tag in _LEFT_OUT or (
             tag not in _EMPTY
-            and (_is_hidden(found.attributes) or self.leaves_out(tag, found.attributes))
+            and (_is_hidden(element.attributes) or self.leaves_out(tag, element.attributes))
         ):
             self.skipped = [] if is_closed else [tag]
             return
         self._block(tag)
-        self._begin(tag, found.attributes)
+        self._begin(tag, element.attributes)
 
     def end(self, tag: str) -> None:
         """Handle an end tag."""
@@ -315,9 +315,9 @@ class _Reader(Struct, kw_only=True):
 
     def _end_link(self) -> None:
         address, self.leads_to = self.leads_to, ""
-        shown = self.link(address) if self.link is not None and address else ""
-        if shown and len(shown) <= _LONGEST_LINK_CHARS:
-            self.words(f" <{shown}>")
+        text = self.link(address) if self.link is not None and address else ""
+        if text and len(text) <= _LONGEST_LINK_CHARS:
+            self.words(f" <{text}>")
 
     def _put(self, text: str) -> None:
         if self.written:
@@ -328,7 +328,7 @@ class _Reader(Struct, kw_only=True):
 
 
 def _is_hidden(attributes: Mapping[str, str]) -> bool:
-    """Whether a page hides an element: text in it is meant for machines like ours."""
+    """Whether a page hides an element, so that only programs read its text."""
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
         return True
     style = _SPACES.sub("", attributes.get("style", "")).lower()

@@ -13,7 +13,7 @@ from zeroclaw.readers.replies import ReadRequest, Reply, line_of, parse_reply
 from zeroclaw.readers.text import (
     CELL_CHARS,
     MOST_COLUMNS,
-    decoded,
+    decode_text,
     delimiter_of,
     read_mail,
     read_table,
@@ -36,13 +36,13 @@ SAID = "größer €"
     ],
 )
 def test_an_encoding_is_known_by_its_mark_or_by_fitting(data: bytes, encoding: str) -> None:
-    found = decoded(data)
+    found = decode_text(data)
     assert (found.text, found.encoding) == (SAID, encoding)
 
 
 def test_what_fits_nothing_is_latin_1() -> None:
     """Every byte is a letter there, so nothing fails."""
-    assert decoded(b"\xe4\x81").encoding == "Latin-1, as it seems"
+    assert decode_text(b"\xe4\x81").encoding == "Latin-1, as it seems"
 
 
 def test_a_piece_says_where_it_stands_and_how_to_read_on() -> None:
@@ -65,7 +65,7 @@ def test_any_bytes_give_a_piece_of_one_size(data: bytes, offset: int, limit: int
 @given(st.binary(max_size=1_000))
 def test_pieces_make_the_whole(data: bytes) -> None:
     """Read one behind the other, nothing is missing and nothing twice."""
-    whole = decoded(data).text
+    whole = decode_text(data).text
     pieces = [
         read_text(data, ReadRequest(reader="text", offset=at, limit=7)).text
         for at in range(0, len(whole), 7)

@@ -212,7 +212,7 @@ def test_a_footer_beside_a_page_hides_neither() -> None:
     """Mailing lists put one below each mail; only of alternatives one is read."""
     footer = "\nlist footer"
     page = "Content-Type: text/html\n\n<p>hello"
-    said = parse_mail(holding("x", page, footer).encode()).said()
+    said = parse_mail(holding("x", page, footer).encode()).texts()
     assert said == [("text/html", "<p>hello"), ("text/plain", "list footer")]
 
 

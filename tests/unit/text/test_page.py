@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.text.page import End, Page, Start, Words, pieces, readable_page
+from zeroclaw.text.page import End, Page, Start, Text, pieces, readable_page
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ def test_links_are_shown_when_they_are_asked_for(html: str, text: str) -> None:
         ("<p a=1 A=2>", [Start(tag="p", attributes={"a": "1"})]),
         ("<p =x><p =>", [Start(tag="p", attributes={one: ""}) for one in ("=x", "=")]),
         ("<p a='x>y'>", [Start(tag="p", attributes={"a": "x>y"})]),
-        ("</P x>y", [End(tag="p"), Words(text="y")]),
-        ("</>y</ p>", [Words(text="y")]),
+        ("</P x>y", [End(tag="p"), Text(text="y")]),
+        ("</>y</ p>", [Text(text="y")]),
         ("<title>a</titles></TITLE >b", [
-            Start(tag="title"), Words(text="a</titles>"), End(tag="title"), Words(text="b"),
+            Start(tag="title"), Text(text="a</titles>"), End(tag="title"), Text(text="b"),
         ]),
-        ("<script>never closed", [Start(tag="script"), Words(text="never closed"), End(tag="script")]),
-        ("x<p never closed", [Words(text="x")]),
-        ("x<!-- never closed", [Words(text="x")]),
-        ("x<!never closed", [Words(text="x")]),
-        ("1<2", [Words(text="1<2")]),
+        ("<script>never closed", [Start(tag="script"), Text(text="never closed"), End(tag="script")]),
+        ("x<p never closed", [Text(text="x")]),
+        ("x<!-- never closed", [Text(text="x")]),
+        ("x<!never closed", [Text(text="x")]),
+        ("1<2", [Text(text="1<2")]),
     ],
 )  # fmt: skip
 def test_markup_is_cut_as_the_standard_says(html: str, found: list[object]) -> None:
