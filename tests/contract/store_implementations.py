@@ -69,7 +69,7 @@ class _Everything(OffTheRecord):
 @asynccontextmanager
 async def _off_the_record(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     async with _sqlite(directory, clock) as store:
-        yield _Everything(store, held=frozenset(RowKind) - {RowKind.CONVERSATION})
+        yield _Everything(store, kinds=frozenset(RowKind) - {RowKind.CONVERSATION})
 
 
 IMPLEMENTATIONS = (

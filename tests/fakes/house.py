@@ -170,7 +170,7 @@ class World:
             start=start,
             settings=LiveConfig(start.config, start.checked.statements),
             openers=Openers(),
-            store=OffTheRecord(self.store, leaves=approval.without_words),
+            store=OffTheRecord(self.store, facts_of=approval.without_words),
             provider=self.model,
             tools={tool.spec.name: tool for tool in (*self.tools, *self.others)},
             keys=keys,

@@ -1,4 +1,4 @@
-"""The configuration: its model, validation, what changed, and edits of its file."""
+"""The configuration: its model, validation, comparison, and edits of its file."""
 
 import re
 import tomllib
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from zeroclaw.errors import ConfigError
 from zeroclaw.json_fields import is_array, is_object
 
-_UNFIT = re.compile("[\0\ud800-\udfff]")
-"""Characters that no path, no store and no file takes. TOML can write a NUL; the others stand for
+_INVALID = re.compile("[\0\ud800-\udfff]")
+"""Characters that no path, store or file accepts. TOML can contain a NUL; the others stand for
 bytes of a command line that are not UTF-8."""
 
 
@@ -20,26 +20,28 @@ def table_of(text: str) -> dict[str, object]:
     """
     try:
         table = tomllib.loads(text)
-        unfit = tuple(_unfit(table, ""))
+        invalid = tuple(_invalid_texts(table, ""))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError((f"not valid TOML: {str(error).lower()}",)) from error
-    except (ValueError, RecursionError) as error:  # what TOML allows and Python can't hold
-        why = "a number is too long" if isinstance(error, ValueError) else "it is nested too deeply"
-        raise ConfigError((f"not valid TOML: {why}",)) from error
-    if unfit:
-        raise ConfigError(tuple(f"{path}: has a NUL, or is not UTF-8 text" for path in unfit))
+    except (ValueError, RecursionError) as error:  # TOML allows it, Python does not
+        reason = "a number is too long"
+        if isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
+        raise ConfigError((f"not valid TOML: {reason}",)) from error
+    if invalid:
+        raise ConfigError(tuple(f"{path}: has a NUL, or is not UTF-8 text" for path in invalid))
     return table
 
 
-def _unfit(value: object, path: str) -> Iterator[str]:
-    """Yield the key path of each unfit text, of keys too."""
+def _invalid_texts(value: object, path: str) -> Iterator[str]:
+    """Yield the key path of each text or key with invalid characters."""
     if isinstance(value, str):
-        if _UNFIT.search(value):
+        if _INVALID.search(value):
             yield path
     elif is_object(value):
         for key, inner in value.items():
-            place = f"{path}.{key}" if path else key
-            yield from (*_unfit(key, place), *_unfit(inner, place))
+            inner_path = f"{path}.{key}" if path else key
+            yield from (*_invalid_texts(key, inner_path), *_invalid_texts(inner, inner_path))
     elif is_array(value):
         for number, inner in enumerate(value):
-            yield from _unfit(inner, f"{path}[{number}]")
+            yield from _invalid_texts(inner, f"{path}[{number}]")

@@ -1,4 +1,4 @@
-"""What changed in a configuration, and which changes a running daemon applies.
+"""Compares configurations, and tells which changes a running daemon applies.
 
 The models mark each key that a reload applies as `Live`. All other keys, including those of a
 channel's own kind, take effect after a restart. A list of tables, such as `people`, is one key.
@@ -15,11 +15,11 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def _live_keys(model: type[BaseModel], path: str) -> Iterator[str]:
-    for name, about in model.model_fields.items():
-        inner = about.annotation
+    for name, field in model.model_fields.items():
+        inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from _live_keys(inner, f"{path}{name}.")
-        elif LIVE_MARK in about.metadata:
+        elif LIVE_MARK in field.metadata:
             yield f"{path}{name}"
 
 
@@ -41,34 +41,34 @@ def changed_keys(before: Config, after: Config) -> tuple[str, ...]:
     An added or removed channel is one key, such as `channels.mail`.
     """
     old, new = dict(_values(before)), dict(_values(after))
-    moved = set(before.channels) ^ set(after.channels)
+    replaced = set(before.channels) ^ set(after.channels)
     keys = (*new, *(key for key in old if key not in new))
     differing = [key for key in keys if (key in old, old.get(key)) != (key in new, new.get(key))]
-    return tuple(dict.fromkeys(_shortened(key, moved) for key in differing))
+    return tuple(dict.fromkeys(_shortened(key, replaced) for key in differing))
 
 
-def merge_live(running: Config, fresh: Config) -> Config:
+def merge_live(running: Config, new: Config) -> Config:
     """Return the running configuration with the live keys of a new one.
 
     A channel that only one of them has is neither added nor removed.
     """
-    merged = _merged(running, fresh, "")
+    merged = _merged(running, new, "")
     channels = {
-        name: _merged(settings, fresh.channels.get(name, settings), "channels.*.")
+        name: _merged(settings, new.channels.get(name, settings), "channels.*.")
         for name, settings in running.channels.items()
     }
     return merged.model_copy(update={"channels": channels})
 
 
-def _merged(running: Model, fresh: Model, path: str) -> Model:
+def _merged(running: Model, new: Model, path: str) -> Model:
     updates: dict[str, object] = {}
     for name in type(running).model_fields:
-        mine = cast("object", getattr(running, name))
-        theirs = cast("object", getattr(fresh, name))
-        if isinstance(mine, BaseModel) and isinstance(theirs, BaseModel):
-            updates[name] = _merged(mine, theirs, f"{path}{name}.")
+        old_value = cast("object", getattr(running, name))
+        new_value = cast("object", getattr(new, name))
+        if isinstance(old_value, BaseModel) and isinstance(new_value, BaseModel):
+            updates[name] = _merged(old_value, new_value, f"{path}{name}.")
         elif f"{path}{name}" in LIVE:
-            updates[name] = theirs
+            updates[name] = new_value
     return running.model_copy(update=updates)
 
 
@@ -91,8 +91,8 @@ def _of(settings: BaseModel, path: str) -> Iterator[tuple[str, object]]:
         yield from ((f"{path}{name}", value) for name, value in settings.own().items())
 
 
-def _shortened(key: str, moved: set[str]) -> str:
+def _shortened(key: str, replaced: set[str]) -> str:
     parts = key.split(".")
-    if parts[0] == "channels" and parts[1] in moved:
+    if parts[0] == "channels" and parts[1] in replaced:
         return ".".join(parts[:2])
     return key

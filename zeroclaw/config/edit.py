@@ -20,7 +20,7 @@ from zeroclaw.json_fields import is_array, is_object
 
 Keys = tuple[str, ...]
 
-_MOST_PARTS = 50
+_MAX_PARTS = 50
 """Parts of a key path: far more than any key has, and far fewer than end Python's recursion."""
 _ENTRY = re.compile(r"\[(\d+)\](?=[.\[]|$)")
 
@@ -31,7 +31,7 @@ def keys_of(dotted: str) -> Keys:
     Raises:
         ConfigError: It is not a key path.
     """
-    found: list[str] = []
+    keys: list[str] = []
     plain = _ENTRY.sub(r".\1", dotted)
     try:
         table: object = tomllib.loads(f"{plain} = 0") if "\n" not in dotted else None
@@ -39,11 +39,11 @@ def keys_of(dotted: str) -> Keys:
         table = None
     while is_object(table) and len(table) == 1:
         ((name, table),) = table.items()
-        found.append(name)
-    if table != 0 or not 0 < len(found) <= _MOST_PARTS:
+        keys.append(name)
+    if table != 0 or not 0 < len(keys) <= _MAX_PARTS:
         fault = f"`{' '.join(dotted.split())}` is no key path; write one such as `provider.model`"
         raise ConfigError((fault,))
-    return tuple(found)
+    return tuple(keys)
 
 
 def value_of(text: str) -> object:
@@ -56,23 +56,23 @@ def value_of(text: str) -> object:
     return table["value"] if list(table) == ["value"] else text
 
 
-def get(config: Config, own: Mapping[str, BaseModel], dotted: str) -> object:
+def get(config: Config, channel_tables: Mapping[str, BaseModel], dotted: str) -> object:
     """Return the effective value of a key, which is the default if the file does not set it.
 
     Args:
         config: The whole configuration.
-        own: The settings of each channel's kind, by channel name.
+        channel_tables: The settings of each channel's kind, by channel name.
         dotted: A key path; a number is an index into a list, from 0.
 
     Raises:
         ConfigError: There is no such key, or it has no value.
     """
-    whole = config.model_dump(mode="json")
-    for name, settings in own.items():
-        whole["channels"][name] |= settings.model_dump(mode="json")
-    value: object = whole
+    values = config.model_dump(mode="json")
+    for name, settings in channel_tables.items():
+        values["channels"][name] |= settings.model_dump(mode="json")
+    value: object = values
     for key in keys_of(dotted):
-        holder, value = value, _inside(value, key)
+        holder, value = value, _child(value, key)
         if value is None and not (isinstance(holder, dict) and key in holder):
             raise ConfigError((_unknown(dotted, key),))
     if value is None:
@@ -97,18 +97,18 @@ def on_one_line(value: object) -> str:
     if is_array(value):
         return f"[{', '.join(map(on_one_line, value))}]"
     if is_object(value):
-        pairs = (f"{_spelled(key)} = {on_one_line(value[key])}" for key in value)
+        pairs = (f"{_quoted(key)} = {on_one_line(value[key])}" for key in value)
         return f"{{ {', '.join(pairs)} }}"
     return tomlkit.item(value).as_string()
 
 
-def set_key(text: str, dotted: str, given: str) -> str:
+def set_key(text: str, dotted: str, typed: str) -> str:
     """Return the text with one key set.
 
     Args:
         text: The whole TOML; empty if there is none yet.
         dotted: A key path; a number is an index into a list, from 0.
-        given: The value as typed.
+        typed: The value as the person typed it.
 
     Raises:
         ConfigError: The text is not TOML, or the key path leads through a value that is not a
@@ -116,28 +116,28 @@ def set_key(text: str, dotted: str, given: str) -> str:
     """
     import tomlkit
 
-    keys, value = keys_of(dotted), value_of(given)
-    wanted = table_of(text)
-    is_new = _at(wanted, keys) is None
-    _put(wanted, keys, value, dotted, lambda _: {})
-    toml = tomlkit.item(value).as_string() if isinstance(value, str) else given
+    keys, value = keys_of(dotted), value_of(typed)
+    expected = table_of(text)
+    is_new = _at(expected, keys) is None
+    _put(expected, keys, value, dotted, lambda _: {})
+    toml = tomlkit.item(value).as_string() if isinstance(value, str) else typed
     if is_new:
-        line = f"{_spelled(keys[-1])} = {toml}"
+        line = f"{_quoted(keys[-1])} = {toml}"
         after = with_line(text, keys[:-1], line)
-        if after is not None and _comes_to(after, wanted):
+        if after is not None and _parses_to(after, expected):
             return after
 
     def put(document: object) -> None:
         item: object = tomlkit.parse(f"value = {toml}").item("value")
         _put(document, keys, item, dotted, tomlkit.table)
 
-    return _edited(text, put, wanted, dotted)
+    return _edited(text, put, expected, dotted)
 
 
 def unset_key(text: str, dotted: str) -> str:
     """Return the text without one key or table, so that its default applies.
 
-    A header line that is left above nothing goes as well, unless it switches something on.
+    The header line of a table that is empty then is removed too, unless that changes the meaning.
 
     Args:
         text: The whole TOML.
@@ -146,17 +146,17 @@ def unset_key(text: str, dotted: str) -> str:
     Raises:
         ConfigError: The text is not TOML, or does not set this key.
     """
-    wanted = table_of(text)
-    keys = _last_of_its_list(wanted, keys_of(dotted))
-    if not _take(wanted, keys):
-        fault = f"{dotted}: the file says nothing of it, so its default holds"
+    expected = table_of(text)
+    keys = _last_of_its_list(expected, keys_of(dotted))
+    if not _delete(expected, keys):
+        fault = f"{dotted}: the file does not set it, so its default applies"
         raise ConfigError((fault,))
-    after = _edited(text, lambda document: _take(document, keys), wanted, dotted)
-    above = keys[:-1]
-    if above and _is_header_alone(after, above):
-        with suppress(ConfigError):  # of a file with faults the meaning is unknown
-            fewer = unset_key(after, ".".join(map(_spelled, above)))
-            return fewer if parse(fewer) == parse(after) else after
+    after = _edited(text, lambda document: _delete(document, keys), expected, dotted)
+    table = keys[:-1]
+    if table and _is_header_alone(after, table):
+        with suppress(ConfigError):  # the meaning of a file with faults is unknown
+            shorter = unset_key(after, ".".join(map(_quoted, table)))
+            return shorter if parse(shorter) == parse(after) else after
     return after
 
 
@@ -169,14 +169,14 @@ def _is_header_alone(text: str, keys: Keys) -> bool:
     return isinstance(table, Table) and not (table.trivia.comment or table.as_string().strip())
 
 
-def _spelled(key: str) -> str:
+def _quoted(key: str) -> str:
     import tomlkit
 
     return tomlkit.key(key).as_string()
 
 
 def _last_of_its_list(table: object, keys: Keys) -> Keys:
-    """Return the list's own key if the path names the only table left in the list."""
+    """Return the list's key if the path names the only table in the list."""
     match _at(table, keys[:-1]):
         case [dict()] if keys[-1] == "0":
             return keys[:-1]
@@ -185,9 +185,9 @@ def _last_of_its_list(table: object, keys: Keys) -> Keys:
 
 
 def _edited(
-    text: str, edit: Callable[[object], object], wanted: Mapping[str, object], dotted: str
+    text: str, edit: Callable[[object], object], expected: Mapping[str, object], dotted: str
 ) -> str:
-    """Return the text after an edit through tomlkit; the result must parse to `wanted`."""
+    """Return the text after an edit through tomlkit; the result must parse to `expected`."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -198,26 +198,26 @@ def _edited(
         after = after if after.endswith("\n") or not after else f"{after}\n"
     except TOMLKitError:
         after = None
-    if after is None or not _comes_to(after, wanted):
+    if after is None or not _parses_to(after, expected):
         fault = f"{dotted}: can't be changed without disturbing its surroundings; edit the file"
         raise ConfigError((fault,))
     return after
 
 
-def _comes_to(text: str, wanted: Mapping[str, object]) -> bool:
-    """Whether a text parses to exactly the wanted table."""
+def _parses_to(text: str, expected: Mapping[str, object]) -> bool:
+    """Whether a text parses to exactly the expected table."""
     try:
-        return _pruned(tomllib.loads(text)) == _pruned(wanted)
+        return _pruned(tomllib.loads(text)) == _pruned(expected)
     except tomllib.TOMLDecodeError:
         return False
 
 
 def _pruned(table: Mapping[str, object]) -> dict[str, object]:
     """Drop empty top-level tables: whether one has a header line is style."""
-    return {key: one for key, one in table.items() if one != {}}
+    return {key: value for key, value in table.items() if value != {}}
 
 
-def _take(document: object, keys: Keys) -> bool:
+def _delete(document: object, keys: Keys) -> bool:
     """Delete a key from tables, plain or tomlkit's; return whether it was there."""
     place, last = _at(document, keys[:-1]), keys[-1]
     if is_object(place) and last in place:
@@ -231,11 +231,11 @@ def _take(document: object, keys: Keys) -> bool:
 
 def _at(place: object, keys: Keys) -> object:
     for key in keys:
-        place = _inside(place, key)
+        place = _child(place, key)
     return place
 
 
-def _inside(place: object, key: str) -> object:
+def _child(place: object, key: str) -> object:
     if is_object(place):
         return place.get(key)
     return place[int(key)] if is_array(place) and _is_in(place, key) else None
@@ -253,13 +253,13 @@ def _put(
         ConfigError: The key path leads through a value that is not a table.
     """
     for number, key in enumerate(keys[:-1], start=1):
-        inside = _inside(place, key)
-        if inside is None and is_object(place):
+        child = _child(place, key)
+        if child is None and is_object(place):
             place[key] = new_table(number < len(keys) - 1)
-            inside = place[key]
-        if inside is None:
+            child = place[key]
+        if child is None:
             raise ConfigError((_unknown(dotted, key),))
-        place = inside
+        place = child
     last = keys[-1]
     if is_object(place):
         place[last] = value
@@ -280,14 +280,14 @@ def _unknown(dotted: str, key: str) -> str:
 def _without_none(value: object) -> object:
     """Drop unset values; TOML has no null."""
     if is_object(value):
-        return {key: _without_none(one) for key, one in value.items() if one is not None}
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
     return [*map(_without_none, value)] if is_array(value) else value
 
 
 def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
     """Return the text with one more line in a table, None if the text has no such table.
 
-    This looks at lines only. The caller parses the result and falls back if it is not as intended.
+    This reads lines only. The caller parses the result and falls back if it is not as intended.
 
     Args:
         text: The whole TOML.
@@ -295,16 +295,16 @@ def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
         line: The key and its value, as TOML.
     """
     lines = text.rstrip().split("\n") if text.strip() else []
-    opened = {number: found for number, one in enumerate(lines) if (found := _opened_by(one))}
-    mine = [number for number, found in opened.items() if found == table]
-    lists = {found[:-2] for found in opened.values() if not found[-1]}
-    if table in lists - {()} and not mine:  # such as `policy`, above which its statements may stand
-        lines, mine = [*lines, "", f"[{'.'.join(map(_spelled, table))}]"], [len(lines) + 1]
-    if table and len(mine) != 1:
+    headers = {at: path for at, text in enumerate(lines) if (path := _table_opened_by(text))}
+    own = [number for number, path in headers.items() if path == table]
+    lists = {path[:-2] for path in headers.values() if not path[-1]}
+    if table in lists - {()} and not own:  # such as `policy`, above which its statements may stand
+        lines, own = [*lines, "", f"[{'.'.join(map(_quoted, table))}]"], [len(lines) + 1]
+    if table and len(own) != 1:
         return None
-    begin = mine[0] + 1 if table else 0
-    end = next((number for number in opened if number >= begin), len(lines))
-    keys = [number for number in range(begin, end) if _says_something(lines[number])]
+    begin = own[0] + 1 if table else 0
+    end = next((number for number in headers if number >= begin), len(lines))
+    keys = [number for number in range(begin, end) if _is_key(lines[number])]
     if keys or table:
         below, new = (keys[-1] + 1 if keys else begin), [line]
     else:
@@ -313,7 +313,7 @@ def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
     return "\n".join((*lines[:below], *new, *lines[below:])).rstrip("\n") + "\n"
 
 
-def _says_something(line: str) -> bool:
+def _is_key(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
@@ -324,17 +324,17 @@ def _above_comment(lines: list[str], end: int) -> int:
     return end
 
 
-def _opened_by(line: str) -> tuple[str, ...]:
+def _table_opened_by(line: str) -> tuple[str, ...]:
     """Return the key path of the table that a line opens, parsed on its own; empty for none."""
     if not line.lstrip().startswith("["):
         return ()
     try:
-        found: object = tomllib.loads(line)
+        table: object = tomllib.loads(line)
     except tomllib.TOMLDecodeError:
         return ()
     path: list[str] = []
-    while is_object(found) and found:
-        ((key, found),) = found.items()
+    while is_object(table) and table:
+        ((key, table),) = table.items()
         path.append(key)
     # The header of a list of tables parses to a list with one empty table.
-    return (*path, "") if isinstance(found, list) else tuple(path)
+    return (*path, "") if isinstance(table, list) else tuple(path)

@@ -1,6 +1,6 @@
 """The keys of the configuration, table by table: types, bounds and defaults, frozen.
 
-Each kind of channel has a settings model of its own, which its manifest names.
+The manifest of each kind of channel names another settings model, for the keys of that kind.
 """
 
 import re
@@ -45,17 +45,17 @@ _CONSOLE = "console"
 
 def _free(name: str) -> str:
     if name in _TAKEN:
-        message = f"`{name}` means something else in policies; give the channel another name"
+        message = f"`{name}` has a meaning in policies; give the channel another name"
         raise ValueError(message)
     if name == _CONSOLE:
-        message = f"`{name}` is the operator's own page; give the channel another name"
+        message = f"`{name}` is the operator's web page; give the channel another name"
         raise ValueError(message)
     return name
 
 
 def _no_operator(name: str) -> str:
     if name == "operator":
-        message = "`operator` is whoever uses this machine; give the person another name"
+        message = "`operator` is the user of this machine; give the person another name"
         raise ValueError(message)
     return name
 
@@ -136,7 +136,7 @@ class ProviderSettings(Settings):
     tokenizer: str = ""
 
     @model_validator(mode="after")
-    def _what_the_kind_needs(self) -> "ProviderSettings":
+    def _has_keys_of_its_kind(self) -> "ProviderSettings":
         needs = {"openai": ("base_url", "model"), "scripted": ("script",)}
         for key in needs.get(self.kind, ()):
             if not getattr(self, key):
@@ -146,8 +146,8 @@ class ProviderSettings(Settings):
             message = "a `base_url` needs the key `model`"
             raise ValueError(message)
         if self.kind == "auto" and self.api_key is not None and not self.base_url:
-            # Otherwise the key would be sent to whichever endpoint is found.
-            message = "an `api_key` needs the key `base_url`, which says whose it is"
+            # Otherwise the key would be sent to the first endpoint found.
+            message = "an `api_key` needs the key `base_url`, which names its endpoint"
             raise ValueError(message)
         return self
 
@@ -204,7 +204,7 @@ class CompactionSettings(Settings):
             message = "`model` names one of the answering endpoint; with a `provider` it goes there"
             raise ValueError(message)
         if self.provider is not None and self.provider.kind == "auto":
-            message = "`provider` is not looked for; name its kind"
+            message = "`provider` is never discovered; name its kind"
             raise ValueError(message)
         return self
 
@@ -414,13 +414,13 @@ def _apart(people: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
     ids = Counter(identity for person in people for identity in set(person.ids))
     shared = [f"`{identity}` belongs to two people" for identity, count in ids.items() if count > 1]
     if faults := twice + shared:
-        message = f"{', '.join(faults)}; a person is one entry, and has ids of their own"
+        message = f"{', '.join(faults)}; give each person one entry, with ids of that person alone"
         raise ValueError(message)
     return people
 
 
 _ONE_LINE = r"^[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+$"
-# What statements name, see `gate/policy.py`.
+# The names in statements, see `gate/policy.py`.
 _PRINCIPAL = r"^(anyone|[^\s:*]+:[^\s*]+)$"
 _ACTION = r"^(\*|(tool|command|approve):\S+)$"
 _RESOURCE = (
@@ -477,7 +477,7 @@ class PolicySettings(Settings):
 
 
 WhileBusy = Literal["queue", "collect", "steer", "interrupt"]
-"""What happens to messages that arrive while an answer is being written."""
+"""The handling of messages that arrive while an answer is being written."""
 
 
 class ChannelSettings(Settings):

@@ -38,5 +38,5 @@ class SecretReference:
     def __str__(self) -> str:
         """Return it in the configuration's syntax, `{env="BOT_TOKEN"}`."""
         kinds = {"env": self.env, "file": self.file, "keyring": self.keyring}
-        kind, place = next((one, where) for one, where in kinds.items() if where is not None)
-        return f'{{{kind}="{place}"}}'
+        kind, name = next((kind, name) for kind, name in kinds.items() if name is not None)
+        return f'{{{kind}="{name}"}}'

@@ -14,8 +14,8 @@ from zeroclaw.config import table_of
 from zeroclaw.config.model import ID_PATTERN, NAME_PATTERN, ChannelSettings, Config
 from zeroclaw.errors import ConfigError, meant
 
-MOST_FAULTS = 100
-_LISTED = "; `zeroclaw config schema` lists what is allowed"
+MAX_FAULTS = 100
+_LISTED = "; `zeroclaw config schema` lists the keys"
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _SENTENCES = {
     "missing": "field required",
@@ -41,7 +41,7 @@ def parse(text: str) -> Config:
     """Parse and validate a configuration.
 
     Raises:
-        ConfigError: Lists every fault with its key path and what is allowed.
+        ConfigError: Lists every fault with its key path and the allowed values.
     """
     table = table_of(text)
     try:
@@ -61,8 +61,8 @@ def config_of(table: Mapping[str, object]) -> Config:
     config = Config.model_validate(table)
     kinds = {config.kind_of(name) for name in config.channels}
     unnamed = {
-        name: one
-        for name, one in Config().channels.items()
+        name: settings
+        for name, settings in Config().channels.items()
         if name not in config.channels and name not in kinds
     }
     return config.model_copy(update={"channels": {**unnamed, **config.channels}})
@@ -86,7 +86,7 @@ def channel_settings(
         kind = config.kind_of(name)
         model = models.get(kind)
         if model is None:
-            allowed = ", ".join(f"`{known}`" for known in sorted(models))
+            allowed = ", ".join(f"`{other}`" for other in sorted(models))
             faults.append(f"channels.{name}.kind: `{kind}` is not installed; use one of {allowed}")
             continue
         try:
@@ -99,24 +99,24 @@ def channel_settings(
 def faults_of(
     error: ValidationError, *models: type[BaseModel], prefix: str = ""
 ) -> tuple[str, ...]:
-    """Return one line per validation fault: key path, what is wrong, what is allowed.
+    """Return one line per validation fault: its key path, the fault, and the allowed values.
 
-    The first `MOST_FAULTS` are told, then how many more there are.
+    After `MAX_FAULTS` lines, one line counts the others.
 
     Args:
         error: The validation's error.
         models: The models whose keys the table may have.
         prefix: Put before each key path.
     """
-    found = error.errors(include_url=False, include_input=False)
-    told = tuple(
+    faults = error.errors(include_url=False, include_input=False)
+    lines = tuple(
         f"{_key_path(fault['loc'], prefix)}: {_sentence(fault, models)}"
-        for fault in found[:MOST_FAULTS]
+        for fault in faults[:MAX_FAULTS]
     )
-    if (more := len(found) - MOST_FAULTS) > 0:
-        line = f"{_key_path((), prefix)}: {more} more faults, which are told once these are mended"
-        return (*told, line)
-    return told
+    if (others := len(faults) - MAX_FAULTS) > 0:
+        line = f"{_key_path((), prefix)}: {others} more faults, listed once these are mended"
+        return (*lines, line)
+    return lines
 
 
 def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
@@ -132,32 +132,32 @@ def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
 
 
 def on_one_line(key: str) -> str:
-    """Return a key as it stands in a key path, whatever a person wrote in quotes."""
+    """Return a key in the form of a key path: quoted keys may have line breaks."""
     return " ".join(key.split())[:200]
 
 
 def _sentence(fault: ErrorDetails, models: tuple[type[BaseModel], ...]) -> str:
     kind, places = fault["type"], fault["loc"]
     if kind in _UNKNOWN:
-        known = (name for model in models for name in _way(model, places[:-1])[0].model_fields)
-        return f"unknown key{meant(str(places[-1]), known) or _LISTED}"
-    keys = (_way(model, places)[1] for model in models)
-    about = next((key.description for key in keys if key and key.description), "")
-    said = _SENTENCES.get(kind, "")
-    if about and kind != "value_error":
-        return f"{said and f'{said}; '}allowed are {about}"
+        names = (name for model in models for name in _resolve(model, places[:-1])[0].model_fields)
+        return f"unknown key{meant(str(places[-1]), names) or _LISTED}"
+    keys = (_resolve(model, places)[1] for model in models)
+    allowed = next((key.description for key in keys if key and key.description), "")
+    sentence = _SENTENCES.get(kind, "")
+    if allowed and kind != "value_error":
+        return f"{sentence and f'{sentence}; '}allowed are {allowed}"
     if pattern := fault.get("ctx", {}).get("pattern"):
-        said = _FORMS.get(pattern, "has a character that can't stand there")
-    if said:
-        return said
+        sentence = _FORMS.get(pattern, "has a character that is not allowed")
+    if sentence:
+        return sentence
     text = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return text[:1].lower() + text[1:]
 
 
-def _way(
+def _resolve(
     model: type[BaseModel], places: Iterable[int | str]
 ) -> tuple[type[BaseModel], FieldInfo | None]:
-    """Return the model of a nested table, and the last key on the way there.
+    """Return the model of a nested table, and the last key on the path to it.
 
     Table names and list indexes in the path are skipped.
     """

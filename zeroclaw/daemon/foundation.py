@@ -159,7 +159,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     ids = SystemIds(clock)
     data = start.places.data
     disk = await openers.store(data, clock=clock, log=log)
-    store = OffTheRecord(disk, leaves=without_words)
+    store = OffTheRecord(disk, facts_of=without_words)
     stack.push_async_callback(store.aclose)
     await asyncio.to_thread(places.make_workspace, start.places.workspaces)
     await _follow(ids, store)

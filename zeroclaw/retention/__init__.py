@@ -1,1 +1,1 @@
-"""How long data is kept, how it is exported, and how it is erased on request."""
+"""Deletes old data, and exports and erases data on request."""

@@ -15,134 +15,139 @@ from zeroclaw.store import LogKind, ReadableStore, Row, read_all, readable, read
 from zeroclaw.table import Owner
 from zeroclaw.turn import entries
 
-_OF_MESSAGES = tuple(one for one in OF_WRITERS if one[0].kind is not INBOX.kind)
-"""Tables with rows that follow from messages, with the owner of a row."""
+_OF_MESSAGES = tuple(item for item in OF_WRITERS if item[0].kind is not INBOX.kind)
+"""Tables with rows that follow from messages, each with a function for the owner of a row."""
 
 
 async def collect(
-    kept: ReadableStore, whose: str, people: Iterable[PersonSettings]
+    store: ReadableStore, subject: str, people: Iterable[PersonSettings]
 ) -> tuple[Source, ...]:
-    """Return what is found, by conversation; empty for nothing.
+    """Return the stored data, by conversation; empty if there is none.
 
     Args:
-        kept: Where to look.
-        whose: A conversation's id, a person's name in the configuration, or a principal's id such
-            as `telegram:7`. For a person: the whole of conversations that only they read; in all
-            others, what they said and what came of it; and what belongs to them anywhere. This is
-            what a request to be forgotten removes.
+        store: The store to read.
+        subject: A conversation's id, a person's name in the configuration, or a principal's id such
+            as `telegram:7`. For a person: whole conversations that only they read; from all others,
+            their messages and the data that follows from them; and their own rows of any table. An
+            erasure removes the same data.
         people: From the configuration.
     """
-    if await kept.get(CONVERSATIONS.kind, whose) is not None:
-        return (await _found(kept, ConversationId(whose)),)
-    ids = await ids_of(kept, whose if ":" in whose else f"person:{whose}", people)
-    found = [
-        await _found(kept, here, only=frozenset[str]() if direct else ids)
-        for here, direct in await conversations_of(kept, ids)
+    if await store.get(CONVERSATIONS.kind, subject) is not None:
+        return (await _source_of(store, ConversationId(subject)),)
+    ids = await ids_of(store, subject if ":" in subject else f"person:{subject}", people)
+    sources = [
+        await _source_of(store, conversation, only=frozenset[str]() if direct else ids)
+        for conversation, direct in await conversations_of(store, ids)
     ]
-    told = {(row.kind, row.key) for one in found for row in one.rows}
+    collected = {(row.kind, row.key) for source in sources for row in source.rows}
 
-    def may_be_theirs(row: Row, its: Callable[[Row], str]) -> bool:
+    def may_be_theirs(row: Row, owner_of: Callable[[Row], str]) -> bool:
         with suppress(RecordUnreadable):
-            return its(row) in ids
+            return owner_of(row) in ids
         return True
 
-    own = [
+    rows = [
         row
-        for table, its in OF_PERSONS
-        async for row in scan(kept, table.where())
-        if may_be_theirs(row, its) and (row.kind, row.key) not in told
+        for table, owner_of in OF_PERSONS
+        async for row in scan(store, table.where())
+        if may_be_theirs(row, owner_of) and (row.kind, row.key) not in collected
     ]
-    return (*found, *([Source(rows=tuple(own))] if own else ()))
+    return (*sources, *([Source(rows=tuple(rows))] if rows else ()))
 
 
 async def ids_of(
-    kept: ReadableStore, person: str, people: Iterable[PersonSettings]
+    store: ReadableStore, person: str, people: Iterable[PersonSettings]
 ) -> frozenset[str]:
-    """Return all principal ids under which a person's words, and nobody else's, are stored.
+    """Return the principal ids under which the messages of this person alone are stored.
 
-    Messages from before the configuration named this person are stored under their platform ids,
-    and those from before it renamed them under a name that no person of it has. Such a name is not
-    theirs if another identity wrote under it too: the configuration may have parted two people.
+    Messages from before the configuration named this person are stored under their platform ids.
+    Those from before it renamed the person are stored under the old name, which no person of it has
+    now. An old name is not theirs if another identity wrote under it too: the configuration may
+    have split one person into two.
     """
-    named = {f"person:{one.name}": one.ids for one in people}
-    ids, wrote = {person, *named.get(person, ())}, dict[str, bool]()
-    async for item in INBOX.readable(kept):
-        by = item.principal
-        wrote[by.id] = wrote.get(by.id, by.id not in named) and by.identity in ids
-    return frozenset((*ids, *(id_ for id_, is_theirs in wrote.items() if is_theirs)))
+    ids_by_name = {f"person:{settings.name}": settings.ids for settings in people}
+    ids, is_theirs = {person, *ids_by_name.get(person, ())}, dict[str, bool]()
+    async for item in INBOX.readable(store):
+        writer = item.principal
+        may_be_theirs = is_theirs.get(writer.id, writer.id not in ids_by_name)
+        is_theirs[writer.id] = may_be_theirs and writer.identity in ids
+    return frozenset((*ids, *(id_ for id_, is_its in is_theirs.items() if is_its)))
 
 
 async def conversations_of(
-    kept: ReadableStore, ids: Collection[str]
+    store: ReadableStore, ids: Collection[str]
 ) -> tuple[tuple[ConversationId, bool], ...]:
-    """Return the conversations in which a person said anything, and whether only they read each.
+    """Return the conversations in which a person wrote, and whether only they read each.
 
-    What can't be read tells of nobody.
+    Unreadable records are skipped.
 
     Args:
-        kept: Where to look.
+        store: The store to read.
         ids: All principal ids of that person.
     """
     found: dict[ConversationId, bool] = {}
-    async for item in INBOX.readable(kept):
+    async for item in INBOX.readable(store):
         if item.principal.id in ids and not found.get(item.conversation):
-            found[item.conversation] = await _is_their_own(kept, item)
-    # A message may be gone while data that came of it is kept longer.
-    for table, whose in _OF_MESSAGES:
+            found[item.conversation] = await _is_in_own_chat(store, item)
+    # A message may be deleted before the data that followed from it.
+    for table, owner_of in _OF_MESSAGES:
 
-        def place(row: Row, whose: Callable[[Row], Owner] = whose) -> ConversationId | None:
-            return row.conversation if whose(row).person in ids else None
+        def place(row: Row, owner_of: Callable[[Row], Owner] = owner_of) -> ConversationId | None:
+            return row.conversation if owner_of(row).person in ids else None
 
-        async for here in readable(kept, table.where(), place):
-            if here is not None and here not in found:
-                found[here] = await _is_direct(kept, here)
-    for stream in await kept.streams(LogKind.JOURNAL):
-        here = ConversationId(stream)
-        if here not in found and await _has_written(kept, here, ids):
-            found[here] = await _is_direct(kept, here)
+        async for conversation in readable(store, table.where(), place):
+            if conversation is not None and conversation not in found:
+                found[conversation] = await _is_direct(store, conversation)
+    for stream in await store.streams(LogKind.JOURNAL):
+        conversation = ConversationId(stream)
+        if conversation not in found and await _has_written(store, conversation, ids):
+            found[conversation] = await _is_direct(store, conversation)
     return tuple(found.items())
 
 
-async def _has_written(kept: ReadableStore, here: ConversationId, ids: Collection[str]) -> bool:
+async def _has_written(
+    store: ReadableStore, conversation: ConversationId, ids: Collection[str]
+) -> bool:
     """Whether a person wrote anything in a conversation, as far as its journal can be read."""
     with suppress(RecordUnreadable):
-        async for one in read_all(kept, LogKind.JOURNAL, here):
-            if any(writer in ids for writer in entries.writers_of(entries.decode(one.body))):
+        async for entry in read_all(store, LogKind.JOURNAL, conversation):
+            if any(writer in ids for writer in entries.writers_of(entries.decode(entry.body))):
                 return True
     return False
 
 
-async def _is_their_own(kept: ReadableStore, item: Item) -> bool:
+async def _is_in_own_chat(store: ReadableStore, item: Item) -> bool:
     """Whether a message was written in the direct chat that its conversation belongs to.
 
     An approver answers from their own chat, but in the conversation of the request.
     """
     if not item.address.direct:
         return False
-    held = await conversation_of(kept, item.conversation)
-    if held is None:
+    conversation = await conversation_of(store, item.conversation)
+    if conversation is None:
         return isinstance(item.content, Opening)
-    return held.address.key() == item.address.key()
+    return conversation.address.key() == item.address.key()
 
 
-async def _is_direct(kept: ReadableStore, here: ConversationId) -> bool:
-    held = await conversation_of(kept, here)
-    return held is not None and held.address.direct
+async def _is_direct(store: ReadableStore, id_: ConversationId) -> bool:
+    conversation = await conversation_of(store, id_)
+    return conversation is not None and conversation.address.direct
 
 
-async def _found(
-    kept: ReadableStore, here: ConversationId, *, only: frozenset[str] = frozenset()
+async def _source_of(
+    store: ReadableStore, conversation: ConversationId, *, only: frozenset[str] = frozenset()
 ) -> Source:
     tables = tuple(table for table, _ in OF_WRITERS) if only else OF_CONVERSATIONS
-    rows = [row for table in tables async for row in scan(kept, table.where(conversation=here))]
+    queries = [table.where(conversation=conversation) for table in tables]
+    rows = [row for query in queries async for row in scan(store, query)]
     journal: list[entries.Entry | None] = []
-    async for one in read_all(kept, LogKind.JOURNAL, here):
+    async for entry in read_all(store, LogKind.JOURNAL, conversation):
         try:
-            journal.append(entries.decode(one.body))
+            journal.append(entries.decode(entry.body))
         except RecordUnreadable:
             journal.append(None)
-    every = readable_of((row for row in rows if row.kind is TURNS.kind), TURNS.of)
-    turns = frozenset(row.turn for row in every if only & {row.item.principal.id, row.wrote})
+    turns = readable_of((row for row in rows if row.kind is TURNS.kind), TURNS.of)
+    theirs = frozenset(turn.turn for turn in turns if only & {turn.item.principal.id, turn.wrote})
     return Source(
-        conversation=here, rows=tuple(rows), journal=tuple(journal), only=only, turns=turns
+        conversation=conversation, rows=tuple(rows), journal=tuple(journal), only=only, turns=theirs
     )

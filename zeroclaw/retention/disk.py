@@ -11,10 +11,10 @@ from zeroclaw.text.language import Localized
 from zeroclaw.value import Struct
 
 SCARCE_BYTES = 200_000_000
-"""With less free space than this, operators are told."""
+"""With less free space than this, operators are warned."""
 AMPLE_BYTES = 300_000_000
 """With more free space than this, the next shortage is reported again."""
-LOOK_S = 600.0
+CHECK_S = 600.0
 _MB = 1_000_000
 
 
@@ -43,22 +43,22 @@ class DiskWatch(Struct, eq=False):
     clock: Clock
     tell_operators: Callable[[Localized], Awaitable[None]]
     free: Callable[[Path], int | None] = free_bytes
-    _told: bool = False
+    _is_reported: bool = False
 
     async def keep(self) -> None:
         """Check until cancelled; the first time when channels have had time to come up."""
         while True:
-            await self.clock.sleep(LOOK_S)
-            await self.look()
+            await self.clock.sleep(CHECK_S)
+            await self.check()
 
-    async def look(self) -> None:
-        """Tell operators once, each time the disk becomes nearly full."""
+    async def check(self) -> None:
+        """Warn operators once, each time the disk becomes nearly full."""
         free = await asyncio.to_thread(self.free, self.directory)
         if free is None:
             return
-        if free < SCARCE_BYTES and not self._told:
-            self._told = True
-            says = catalogue.DISK_NEARLY_FULL.about(megabytes=free // _MB)
-            await self.tell_operators(says)
+        if free < SCARCE_BYTES and not self._is_reported:
+            self._is_reported = True
+            message = catalogue.DISK_NEARLY_FULL.about(megabytes=free // _MB)
+            await self.tell_operators(message)
         elif free > AMPLE_BYTES:
-            self._told = False
+            self._is_reported = False

@@ -1,11 +1,11 @@
-"""Carries out requests to be forgotten: stops what runs, then removes what was said.
+"""Carries out erasure requests (`/forget`): stops running turns, then removes messages and turns.
 
 A conversation that only one person reads is erased whole; new messages begin a new one. Of a shared
 conversation only the person's messages and turns are erased, while no turn runs in it. Every step
 can be repeated, so after a restart a request starts from its beginning.
 
 Conversations off the record are erased too: when their address points elsewhere and every answer is
-delivered, and at a start, because their words were in the memory of the previous process.
+delivered, and at a start, because their contents were in the memory of the previous process.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ from zeroclaw.store import (
     scan,
     unchanged,
 )
-from zeroclaw.stores.off_the_record import HELD, left_by
+from zeroclaw.stores.off_the_record import IN_MEMORY, facts_in
 from zeroclaw.table import Declaration, Owner
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries
@@ -60,7 +60,7 @@ from zeroclaw.turn.session import Leases
 from zeroclaw.turn.titles import TITLES
 from zeroclaw.value import replace
 
-LOOK_S = 1.0
+POLL_S = 1.0
 """Seconds between two checks whether a stopped turn is over."""
 TRIES = 60
 """Checks for one request before the others get their turn."""
@@ -68,7 +68,7 @@ AGAIN_S = 60.0
 """Seconds before retrying a request that could not be carried out."""
 _BATCH = 100
 _LAST = (APPROVALS, TURNS, INBOX, CONVERSATIONS)
-"""Deleted last, in this order: after a restart, an unfinished erasure finds the rest through these."""
+"""Deleted last, in this order: after a restart, an unfinished erasure finds the others by them."""
 _FIRST = tuple(table for table in OF_CONVERSATIONS if table not in _LAST)
 _BLOBS = {table.kind: blobs for table, blobs in WITH_BLOBS}
 States = tuple[tuple[Declaration, str], ...]
@@ -76,7 +76,7 @@ RUNNING: States = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
 
 
 class Erasure:
-    """Carries out requests to be forgotten; the daemon has one."""
+    """Carries out erasure requests; the daemon has one."""
 
     def __init__(
         self, context: InboundContext, leases: Leases, mailboxes: Mailboxes, *, log: Log
@@ -88,40 +88,40 @@ class Erasure:
         self._leases = leases
         self._mailboxes = mailboxes
         self._log = log
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._has_new_request = False
 
     def learn(self, writes: tuple[Write, ...]) -> None:
         """Take note of committed writes; never waits."""
-        kinds = {one.kind for one in writes if isinstance(one, Put)}
+        kinds = {write.kind for write in writes if isinstance(write, Put)}
         self._has_new_request |= ERASURE_REQUESTS.kind in kinds
         # A chat that points elsewhere may have left a conversation off the record.
         if not kinds.isdisjoint((ERASURE_REQUESTS.kind, POINTERS.kind)):
-            self._news.set()
+            self._wakeup.set()
 
     async def keep(self) -> None:
         """Carry out all requests, stored ones included, and erase conversations off the record.
 
         Runs until cancelled. A request that can't be carried out yet makes way for new ones.
         """
-        late = frozenset[str]()
+        delayed = frozenset[str]()
         while True:
-            self._news.clear()
+            self._wakeup.clear()
             self._has_new_request = False
-            left = [row async for row in scan(self._store, ERASURE_REQUESTS.where(state=OPEN))]
-            left.sort(key=lambda row: row.key in late)
-            done = [await self._fulfil(row) for row in left]
-            late = frozenset(
-                row.key for row, is_done in zip(left, done, strict=True) if not is_done
+            rows = [row async for row in scan(self._store, ERASURE_REQUESTS.where(state=OPEN))]
+            rows.sort(key=lambda row: row.key in delayed)
+            done = [await self._fulfil(row) for row in rows]
+            delayed = frozenset(
+                row.key for row, is_done in zip(rows, done, strict=True) if not is_done
             )
             unrecorded = scan(self._store, CONVERSATIONS.where(state=UNRECORDED))
             done += [
                 await self._erase_unrecorded(ConversationId(row.key)) async for row in unrecorded
             ]
             if not all(done):
-                await wait_at_most(AGAIN_S, self._news.wait(), clock=self._clock)
+                await wait_at_most(AGAIN_S, self._wakeup.wait(), clock=self._clock)
             else:
-                await self._news.wait()
+                await self._wakeup.wait()
 
     async def _fulfil(self, row: Row) -> bool:
         try:
@@ -144,93 +144,94 @@ class Erasure:
             text = catalogue.FORGOTTEN.to(language, what=request.described)
         else:
             text = catalogue.FORGOTTEN_NOTHING.to(language, whom=request.person)
-        told = self._context.note(text, request.address, language=language)
-        gone = ERASURE_REQUESTS.delete(row.key)
-        await self._commit(told, gone)
+        note = self._context.note(text, request.address, language=language)
+        await self._commit(note, ERASURE_REQUESTS.delete(row.key))
         self._log("person_erased", person=request.person)
         return True
 
     async def _erase(self, request: ErasureRequest, damaged: set[ConversationId]) -> int | None:
-        """Remove what one principal id said.
+        """Remove the messages, turns and rows of one principal id.
 
         Args:
             request: The request, with that id.
-            damaged: Gets the conversations in which a record can't be read; the rest of them stays.
+            damaged: Gets the conversations with an unreadable record, which are not erased fully.
 
         Returns:
-            The number of conversations and of the person's own rows; None if some of it can't be
-            removed yet.
+            The number of conversations and of the person's rows; None if some can't be removed yet.
         """
-        # First, since an earlier name is known by the messages alone, which a kill may leave removed.
-        done, rows = list[bool](), await self._remove_own(request.person)
-        for here, direct in await conversations_of(self._store, (request.person,)):
+        # First: an earlier name is known by the messages alone, and a kill may come after those.
+        done, rows = list[bool](), await self._remove_rows_of(request.person)
+        for conversation, direct in await conversations_of(self._store, (request.person,)):
             erase = self._erase_private if direct else self._erase_shared
             try:
-                done.append(await erase(request, here))
+                done.append(await erase(request, conversation))
             except RecordUnreadable as error:
-                # Not waited for: waiting mends no record, and each try removes what is new by then.
-                self._log("not_erased", conversation=here, why=str(error), level="error")
-                damaged.add(here)
-        rows += await self._remove_own(request.person)  # what was noted or moved meanwhile
+                # Not retried: waiting mends no record, and each try would remove newer messages.
+                self._log("not_erased", conversation=conversation, why=str(error), level="error")
+                damaged.add(conversation)
+        rows += await self._remove_rows_of(request.person)  # rows noted or moved meanwhile
         return len(done) + rows if all(done) else None
 
-    async def _remove_own(self, person: str) -> int:
-        found = [
-            await self._remove(table.where(), lambda row, own=own: own(row) == person)
-            for table, own in OF_PERSONS
+    async def _remove_rows_of(self, person: str) -> int:
+        counts = [
+            await self._remove(
+                table.where(), lambda row, owner_of=owner_of: owner_of(row) == person
+            )
+            for table, owner_of in OF_PERSONS
         ]
-        return sum(found)
+        return sum(counts)
 
     # --- conversations that only they read -----------------------------------------------------
 
-    async def _erase_private(self, request: ErasureRequest, here: ConversationId) -> bool:
+    async def _erase_private(self, request: ErasureRequest, conversation: ConversationId) -> bool:
         """Remove everything of a conversation but its audit; return False if a turn does not end."""
         # Without the pointer, a new message begins a new conversation. A message that is being
         # admitted to this one fails its `Expect`, and is planned again.
-        if is_off_the_record(here):
-            await self._replace_unrecorded(here)
-        await self._remove(POINTERS.where(conversation=here))
-        await self._unlink(here)
-        has_run = await self._stop(request, here, everybodys=True)
-        if has_run and not await self._until(partial(self._is_free, here)):
+        if is_off_the_record(conversation):
+            await self._replace_unrecorded(conversation)
+        await self._remove(POINTERS.where(conversation=conversation))
+        await self._unlink(conversation)
+        has_run = await self._stop(request, conversation, of_all=True)
+        if has_run and not await self._until(partial(self._is_free, conversation)):
             return False
-        if not await self._are_cards_settled(here):
+        if not await self._are_cards_settled(conversation):
             return False
-        await self._delete_conversation(here)
+        await self._delete_conversation(conversation)
         return True
 
-    async def _unlink(self, here: ConversationId) -> None:
+    async def _unlink(self, conversation: ConversationId) -> None:
         """Keep `/otr off` from going back to a conversation; `/otr` might add one meanwhile."""
-        every = partial(CONVERSATIONS.readable, self._store, state=UNRECORDED)
-        while left := [one async for one in every() if one.predecessor == here]:
-            for one in left:
-                made, place = replace(one, predecessor=None), one.address.key()
+        unrecorded = partial(CONVERSATIONS.readable, self._store, state=UNRECORDED)
+        while successors := [it async for it in unrecorded() if it.predecessor == conversation]:
+            for successor in successors:
+                id_, place = successor.id, successor.address.key()
+                unlinked = replace(successor, predecessor=None)
                 put = CONVERSATIONS.put(
-                    one.id, made, conversation=one.id, state=UNRECORDED, place=place
+                    id_, unlinked, conversation=id_, state=UNRECORDED, place=place
                 )
                 await self._commit(put)
 
-    async def _delete_conversation(self, here: ConversationId) -> None:
-        """Remove what is left of a conversation in which nothing is in progress."""
-        for _ in range(2):  # again for what came meanwhile, such as an edit or a `/stop`
+    async def _delete_conversation(self, conversation: ConversationId) -> None:
+        """Remove the rows and the journal of a conversation in which nothing is in progress."""
+        for _ in range(2):  # again for rows that came meanwhile, such as an edit or a `/stop`
             for table in _FIRST:
-                await self._remove(table.where(conversation=here))
-            newest = await self._store.last(LogKind.JOURNAL, here)
+                await self._remove(table.where(conversation=conversation))
+            newest = await self._store.last(LogKind.JOURNAL, conversation)
             if newest is not None:
                 before = newest.sequence + 1
-                await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
+                await self._commit(Trim(log=LogKind.JOURNAL, stream=conversation, before=before))
             for table in _LAST:
-                await self._remove(table.where(conversation=here))
-            await self._until(partial(self._is_free, here))
-        self._leases.mark_lost(here)
+                await self._remove(table.where(conversation=conversation))
+            await self._until(partial(self._is_free, conversation))
+        self._leases.mark_lost(conversation)
 
     # --- conversations off the record ------------------------------------------------------------
 
     async def clear_unrecorded(self) -> None:
-        """Remove what an earlier process left of conversations off the record; once, first of all.
+        """Remove an earlier process's rows of conversations off the record; once, first of all.
 
-        Their words were in its memory. A person who waits for an answer there is asked to repeat
-        the message; operators are told about calls that may have run.
+        Their contents were in its memory. A person who waits for an answer there is asked to repeat
+        the message; operators get a notice about calls that may have run.
         """
         async for row in scan(self._store, CONVERSATIONS.where(state=UNRECORDED)):
             try:
@@ -238,39 +239,40 @@ class Erasure:
             except RecordUnreadable as error:
                 self._log("not_erased", conversation=row.key, why=str(error), level="error")
 
-    async def _clear_one(self, one: Conversation) -> None:
-        here, store = one.id, self._store
-        gone = [
+    async def _clear_one(self, conversation: Conversation) -> None:
+        id_, store = conversation.id, self._store
+        rows = [
             row
-            for kind in sorted(HELD)
-            async for row in scan(store, Query(kind=kind, conversation=here))
+            for kind in sorted(IN_MEMORY)
+            async for row in scan(store, Query(kind=kind, conversation=id_))
         ]
-        newest = await store.last(LogKind.JOURNAL, here)
-        if not gone and newest is None:
+        newest = await store.last(LogKind.JOURNAL, id_)
+        if not rows and newest is None:
             return
-        writes: list[Write] = [Delete(kind=row.kind, key=row.key) for row in gone]
+        writes: list[Write] = [Delete(kind=row.kind, key=row.key) for row in rows]
         if newest is not None:
-            writes.append(Trim(log=LogKind.JOURNAL, stream=here, before=newest.sequence + 1))
-        chain = [entry.body async for entry in read_all(store, LogKind.AUDIT, here)]
+            writes.append(Trim(log=LogKind.JOURNAL, stream=id_, before=newest.sequence + 1))
+        chain = [entry.body async for entry in read_all(store, LogKind.AUDIT, id_)]
         cut_off = await asyncio.to_thread(audit.cut_off, chain, self._clock.now())
-        head = audit.head_after(await store.last(LogKind.AUDIT, here))
+        head = audit.head_after(await store.last(LogKind.AUDIT, id_))
         for entry in cut_off:
             body, head = audit.link(head, entry)
-            writes.append(Append(log=LogKind.AUDIT, stream=here, body=body))
-        waited = any(row.kind is INBOX.kind and row.state in ("queued", "taken") for row in gone)
-        is_meant = await store.select(POINTERS.where(conversation=here, limit=1))
-        if is_meant and (waited or newest is not None):
-            says = catalogue.OFF_THE_RECORD_IS_GONE.to(one.language)
-            writes.append(self._context.note(says, one.address, language=one.language))
-        writes += self._end_approvals(gone)
+            writes.append(Append(log=LogKind.AUDIT, stream=id_, body=body))
+        waited = any(row.kind is INBOX.kind and row.state in ("queued", "taken") for row in rows)
+        is_current = await store.select(POINTERS.where(conversation=id_, limit=1))
+        if is_current and (waited or newest is not None):
+            language = conversation.language
+            text = catalogue.OFF_THE_RECORD_IS_GONE.to(language)
+            writes.append(self._context.note(text, conversation.address, language=language))
+        writes += self._end_approvals(rows)
         for entry in cut_off:
             if entry.kind is audit.Kind.UNKNOWN:
-                where = one.address.channel
-                told = catalogue.UNRECORDED_MAY_HAVE_RUN.about(tool=entry.tool, where=where)
-                writes.append(notice_row(self._context.ids.ulid(), told))
+                channel = conversation.address.channel
+                notice = catalogue.UNRECORDED_MAY_HAVE_RUN.about(tool=entry.tool, where=channel)
+                writes.append(notice_row(self._context.ids.ulid(), notice))
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
 
-    def _end_approvals(self, gone: list[Row]) -> list[Write]:
+    def _end_approvals(self, rows: list[Row]) -> list[Write]:
         """Return writes that end the approval requests of an earlier process and update their cards.
 
         The ended rows stay until the next start: a card whose send was not recorded becomes known
@@ -278,167 +280,177 @@ class Erasure:
         was pending.
         """
         now = self._clock.now()
-        turns = {row.key for row in gone if row.kind is TURNS.kind and row.state == "open"}
-        due = {row.place for row in gone if row.kind is OUTBOX.kind and row.state in OPEN_STATES}
+        turns = {row.key for row in rows if row.kind is TURNS.kind and row.state == "open"}
+        due = {row.place for row in rows if row.kind is OUTBOX.kind and row.state in OPEN_STATES}
         writes: list[Write] = []
         cards: dict[MessageRef, list[Approval]] = {}
-        for row in gone:
-            if row.kind is not APPROVALS.kind or not (left := left_by(row.body)):
+        for row in rows:
+            if row.kind is not APPROVALS.kind or not (facts := facts_in(row.body)):
                 continue
-            one = of_another_process(left, now)
-            if one.turn in turns:
-                writes.append(to_put(one))
-            for ref in one.refs:
-                if one.turn in turns or ref.address.key() in due:
-                    cards.setdefault(ref, []).append(one)
+            approval = of_another_process(facts, now)
+            if approval.turn in turns:
+                writes.append(to_put(approval))
+            for ref in approval.refs:
+                if approval.turn in turns or ref.address.key() in due:
+                    cards.setdefault(ref, []).append(approval)
         writes += (
             outbox_row(
                 self._context.ids.ulid(),
-                Settle(ref=ref, outcome=outcome_of(shown, ref.address.key())),
+                Settle(ref=ref, outcome=outcome_of(approvals, ref.address.key())),
             )
-            for ref, shown in cards.items()
+            for ref, approvals in cards.items()
         )
         return writes
 
-    async def _erase_unrecorded(self, here: ConversationId) -> bool:
+    async def _erase_unrecorded(self, conversation: ConversationId) -> bool:
         """Remove a conversation that `/otr off` or `/new` left; return False while it is busy."""
-        if await self._store.select(POINTERS.where(conversation=here, limit=1)):
+        if await self._store.select(POINTERS.where(conversation=conversation, limit=1)):
             return True
-        # Wait until everything said there is answered, and every answer is delivered.
-        is_over = await self._until(partial(self._is_free, here, BUSY))
+        # Wait until every message in it is answered, and every answer is delivered.
+        is_over = await self._until(partial(self._is_free, conversation, BUSY))
         if is_over:
-            await self._delete_conversation(here)
+            await self._delete_conversation(conversation)
         return is_over
 
-    async def _replace_unrecorded(self, here: ConversationId) -> None:
-        """Keep a chat off the record when its conversation is erased, with a fresh conversation."""
+    async def _replace_unrecorded(self, conversation: ConversationId) -> None:
+        """Keep a chat off the record when its conversation is erased, with a new conversation."""
 
-        async def planned(reads: Reads) -> Plan:
-            held = await CONVERSATIONS.get(reads, here)
-            if held is None:
+        async def plan(reads: Reads) -> Plan:
+            old = await CONVERSATIONS.get(reads, conversation)
+            if old is None:
                 return Plan(conversation=None)
-            fresh = off_the_record(self._context.ids.ulid())
-            made = replace(held, id=fresh, started_at=self._clock.now())
-            place = held.address.key()
+            new_id = off_the_record(self._context.ids.ulid())
+            new = replace(old, id=new_id, started_at=self._clock.now())
+            place = old.address.key()
             writes = [
-                CONVERSATIONS.put(fresh, made, conversation=fresh, state=UNRECORDED, place=place)
+                CONVERSATIONS.put(new_id, new, conversation=new_id, state=UNRECORDED, place=place)
             ]
-            for row in await reads.select(POINTERS.where(conversation=here)):
-                pointer = replace(POINTERS.of(row), conversation=fresh)
-                writes.append(POINTERS.put(row.key, pointer, conversation=fresh, place=row.place))
+            for row in await reads.select(POINTERS.where(conversation=conversation)):
+                pointer = replace(POINTERS.of(row), conversation=new_id)
+                writes.append(POINTERS.put(row.key, pointer, conversation=new_id, place=row.place))
             return Plan(conversation=None, writes=tuple(writes))
 
-        await self._context.transact(planned, DurablePoint.HOUSEKEEPING)
+        await self._context.transact(plan, DurablePoint.HOUSEKEEPING)
 
     # --- shared conversations ------------------------------------------------------------------
 
-    async def _erase_shared(self, request: ErasureRequest, here: ConversationId) -> bool:
+    async def _erase_shared(self, request: ErasureRequest, conversation: ConversationId) -> bool:
         """Remove one person's messages and turns; return False while turns follow each other.
 
         Raises:
-            RecordUnreadable: A record of this chat is damaged, and may be theirs; all others went.
+            RecordUnreadable: A record of this chat is damaged, and may be theirs; all others were
+                removed.
         """
-        await self._stop(request, here, everybodys=False)
-        if not await self._until(partial(self._rewrite_journal, request.person, here)):
+        await self._stop(request, conversation, of_all=False)
+        if not await self._until(partial(self._rewrite_journal, request.person, conversation)):
             return False
-        if not await self._are_cards_settled(here):
+        if not await self._are_cards_settled(conversation):
             return False
         store, person, damaged = self._store, request.person, list[RecordUnreadable]()
-        every = TURNS.readable(store, conversation=here)
-        turns = {one.turn async for one in every if person in (one.item.principal.id, one.wrote)}
-        cards = APPROVALS.readable(store, conversation=here)
-        asked = {one.id async for one in cards if one.turn in turns or one.requester.id == person}
+        rows = TURNS.readable(store, conversation=conversation)
+        turns = {row.turn async for row in rows if person in (row.item.principal.id, row.wrote)}
+        approvals = APPROVALS.readable(store, conversation=conversation)
+        requests = {
+            it.id async for it in approvals if it.turn in turns or it.requester.id == person
+        }
 
         def is_theirs(table: Declaration, row: Row) -> bool:
-            # Titles and group notes mix everybody's words; they are made again from what stays.
+            # Titles and group notes mix all people's words; they are made again from the others'.
             if table is TITLES or (table is NOTES and is_of_a_group(row)):
                 return True
             try:
-                its = Owner() if table.owner is None else table.owner(row)
+                owner = Owner() if table.owner is None else table.owner(row)
             except RecordUnreadable as error:
                 damaged.append(error)
                 return False
-            is_of_turn = its.turn in turns or not asked.isdisjoint(its.approvals)
-            return is_of_turn or its.person == person
+            is_of_turn = owner.turn in turns or not requests.isdisjoint(owner.approvals)
+            return is_of_turn or owner.person == person
 
         for table in (*_FIRST, *_FIRST, *_LAST):  # again for notes that a move renamed meanwhile
-            await self._remove(table.where(conversation=here), partial(is_theirs, table))
-        # An edit may have been noted before its message went.
-        is_done = await self._until(partial(self._rewrite_journal, request.person, here))
+            await self._remove(table.where(conversation=conversation), partial(is_theirs, table))
+        # An edit may have been noted before its message was removed.
+        is_done = await self._until(partial(self._rewrite_journal, request.person, conversation))
         if is_done and damaged:
             raise damaged[0]
         return is_done
 
-    async def _are_cards_settled(self, here: ConversationId) -> bool:
+    async def _are_cards_settled(self, conversation: ConversationId) -> bool:
         """Wait, but not for long, until cards show their ends; return False for a new request."""
-        return await self._until(partial(self._is_settled, here)) or not self._has_new_request
+        return (
+            await self._until(partial(self._is_settled, conversation)) or not self._has_new_request
+        )
 
-    async def _is_settled(self, here: ConversationId) -> bool:
-        """Whether every card shows how its requests ended; the rows that make it so are erased too.
+    async def _is_settled(self, conversation: ConversationId) -> bool:
+        """Whether every card shows the end of its requests; the rows for that are erased too.
 
-        A card on its way may already stand, and shows its end only if its row learns where.
+        A card that is being sent may already be in the chat, and can show its end only after its
+        row has the message's reference.
         """
         pending = [
             row
             for state in OPEN_STATES
-            async for row in scan(self._store, OUTBOX.where(conversation=here, state=state))
+            async for row in scan(self._store, OUTBOX.where(conversation=conversation, state=state))
         ]
-        found = readable_of(pending, OUTBOX.of)
-        return not any(isinstance(item, ApprovalCard | Settle) for item in found)
+        items = readable_of(pending, OUTBOX.of)
+        return not any(isinstance(item, ApprovalCard | Settle) for item in items)
 
-    async def _rewrite_journal(self, person: str, here: ConversationId) -> bool:
+    async def _rewrite_journal(self, person: str, conversation: ConversationId) -> bool:
         """Replace the journal by one without their turns; return False while it is being written."""
-        if not await self._is_free(here):
+        if not await self._is_free(conversation):
             return False
-        stored = [one async for one in read_all(self._store, LogKind.JOURNAL, here)]
-        left = journal_without((entries.decode(one.body) for one in stored), person)
-        if left is None:
+        stored = [entry async for entry in read_all(self._store, LogKind.JOURNAL, conversation)]
+        remaining = journal_without((entries.decode(entry.body) for entry in stored), person)
+        if remaining is None:
             return True
         note = entries.Noted(
             text="Somebody's messages were removed from here, as they wished.",
             why=ERASED,
             at=self._clock.now(),
         )
-        bodies = [entries.encode(one) for one in (*left, note)]
+        bodies = [entries.encode(entry) for entry in (*remaining, note)]
         last = stored[-1].sequence
         appended = [
-            Append(log=LogKind.JOURNAL, stream=here, body=body, after=last + number)
+            Append(log=LogKind.JOURNAL, stream=conversation, body=body, after=last + number)
             for number, body in enumerate(bodies)
         ]
-        if self._mailboxes.is_open(here):
+        if self._mailboxes.is_open(conversation):
             return False  # its session needs its fence until it ends
         # From here on, a session that takes the conversation reads the journal again.
-        self._leases.mark_lost(here)
+        self._leases.mark_lost(conversation)
         try:
-            await self._commit(*appended, Trim(log=LogKind.JOURNAL, stream=here, before=last + 1))
+            await self._commit(
+                *appended, Trim(log=LogKind.JOURNAL, stream=conversation, before=last + 1)
+            )
         except Conflict:
             return False
         # A session that took it before this commit has read the old journal, and must end.
-        while self._mailboxes.is_open(here):
-            await self._clock.sleep(LOOK_S)
-        self._leases.mark_lost(here)
+        while self._mailboxes.is_open(conversation):
+            await self._clock.sleep(POLL_S)
+        self._leases.mark_lost(conversation)
         return True
 
-    # --- steps that both use -------------------------------------------------------------------
+    # --- common steps --------------------------------------------------------------------------
 
     async def _stop(
-        self, request: ErasureRequest, here: ConversationId, *, everybodys: bool
+        self, request: ErasureRequest, conversation: ConversationId, *, of_all: bool
     ) -> bool:
-        """Withdraw queued messages, and stop what runs as `/new` does; return whether anything ran."""
-        queued = INBOX.where(conversation=here, state="queued")
+        """Withdraw queued messages, and stop the turn as `/new` does; return whether one ran."""
+        queued = INBOX.where(conversation=conversation, state="queued")
         async for row, item in readable(self._store, queued, lambda row: (row, INBOX.of(row))):
-            if everybodys or item.principal.id == request.person:
+            if of_all or item.principal.id == request.person:
                 await self._withdraw(row, item)
-        if not await self._has(here, RUNNING):
+        if not await self._has(conversation, RUNNING):
             return False
-        turns = await self._store.select(TURNS.where(conversation=here, state="open"))
-        if everybodys or any(
-            one.item.principal.id == request.person for one in readable_of(turns, TURNS.of)
+        turns = await self._store.select(TURNS.where(conversation=conversation, state="open"))
+        if of_all or any(
+            turn.item.principal.id == request.person for turn in readable_of(turns, TURNS.of)
         ):
-            stop = self._context.control(Stop(cause="new"), here, request.address, request.by, None)
+            stop = self._context.control(
+                Stop(cause="new"), conversation, request.address, request.by, None
+            )
             point = DurablePoint.ADMITTED
-            await self._store.commit(Commit(point=point, conversation=here, writes=(stop,)))
-            self._mailboxes.wake(here)
+            await self._store.commit(Commit(point=point, conversation=conversation, writes=(stop,)))
+            self._mailboxes.wake(conversation)
         return True
 
     async def _until(self, is_done: Callable[[], Awaitable[bool]]) -> bool:
@@ -448,7 +460,7 @@ class Erasure:
                 return True
             if self._has_new_request:
                 return False
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(POLL_S)
         return False
 
     async def _withdraw(self, row: Row, item: Item) -> None:
@@ -459,12 +471,14 @@ class Erasure:
         if self._mailboxes.is_open(item.conversation):
             self._mailboxes.wake(item.conversation)  # its files may be downloading
 
-    async def _is_free(self, here: ConversationId, busy: States = RUNNING) -> bool:
-        return not self._mailboxes.is_open(here) and not await self._has(here, busy)
+    async def _is_free(self, conversation: ConversationId, busy: States = RUNNING) -> bool:
+        return not self._mailboxes.is_open(conversation) and not await self._has(conversation, busy)
 
-    async def _has(self, here: ConversationId, any_of: States) -> bool:
+    async def _has(self, conversation: ConversationId, any_of: States) -> bool:
         for table, state in any_of:
-            if await self._store.select(table.where(conversation=here, state=state, limit=1)):
+            if await self._store.select(
+                table.where(conversation=conversation, state=state, limit=1)
+            ):
                 return True
         return False
 
@@ -472,24 +486,24 @@ class Erasure:
         """Remove rows, and the blobs that only they refer to; return the number of rows."""
         rows = readable(self._store, query, lambda row: (row, is_meant(row)))
         # Not the rows themselves: a person may have written for years.
-        found = {row.key: _digests_of(row) async for row, is_going in rows if is_going}
+        digests_by_key = {row.key: _digests_of(row) async for row, is_its in rows if is_its}
         # Spares a blob that another writer is storing again, and refers to only later.
         since = self._clock.now() + timedelta(microseconds=1)
-        uses = Counter(digest for digests in found.values() for digest in digests)
+        uses = Counter(digest for digests in digests_by_key.values() for digest in digests)
         for kind in _BLOBS if uses else ():
             async for row in scan(self._store, Query(kind=kind)):
-                if kind is not query.kind or row.key not in found:
+                if kind is not query.kind or row.key not in digests_by_key:
                     uses.update(uses.keys() & _digests_of(row))
-        keys = tuple(found)
+        keys = tuple(digests_by_key)
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
-            going = Counter(digest for key in batch for digest in found[key])
-            uses -= going  # keeps only the digests that are still in use
-            gone = (Delete(kind=query.kind, key=key) for key in batch)
-            unused = sorted(going.keys() - uses.keys())
+            released = Counter(digest for key in batch for digest in digests_by_key[key])
+            uses -= released  # keeps only the digests that are still in use
+            deletes = (Delete(kind=query.kind, key=key) for key in batch)
+            unused = sorted(released.keys() - uses.keys())
             drops = (DropBlob(digest=digest, put_before=since) for digest in unused)
-            await self._commit(*gone, *drops)
-        return len(found)
+            await self._commit(*deletes, *drops)
+        return len(keys)
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
@@ -497,7 +511,7 @@ class Erasure:
 
 
 def _digests_of(row: Row) -> tuple[str, ...]:
-    """Return the blobs that a row refers to; none if it can't be read, and so leads to none."""
+    """Return the blobs that a row refers to; none if it is unreadable."""
     with suppress(RecordUnreadable):
         return _BLOBS[row.kind](row) if row.kind in _BLOBS else ()
     return ()

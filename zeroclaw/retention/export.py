@@ -1,16 +1,16 @@
-"""Exports a conversation, or what one person said and was answered, as lines or as a page.
+"""Exports a conversation, or one person's messages with their answers, as lines or as a page.
 
     {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
      "text": "…"}
 
-Kinds: `said`, `file` (came with a message), `sent` (a file from the bot), `answer`, `note` (texts
-of the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a note that the bot keeps),
-`damaged` (a record that can't be read, in a shared chat perhaps somebody else's). Every text is
-redacted here, because the stored words of people are not.
+Kinds: `said` (a person's message), `file` (came with a message), `sent` (a file from the bot),
+`answer`, `note` (texts of the runtime), `call`, `result`, `approval`, `summary`, `remembered` (a
+note that the bot keeps), `damaged` (an unreadable record, in a shared chat perhaps another
+person's). Every text is redacted here, because people's messages are stored unredacted.
 
 **Order.** Rows of inbox and outbox have ULIDs of one generator, which sort by creation even if the
-wall clock stood still or was set back. What only the journal knows has its position in the journal
-and a wall time. It sorts after the message that it is about, and before rows of a later
+wall clock stood still or was set back. Records that are in the journal alone have a position there
+and a wall time. They sort after the message that they are about, and before rows of a later
 millisecond.
 """
 
@@ -47,7 +47,7 @@ Kind = Literal[
 
 
 class Record(Value):
-    """One thing that was said or done.
+    """One message, call or other event.
 
     Attributes:
         by: Name of the person, or of the tool; empty for the bot.
@@ -66,18 +66,18 @@ class Record(Value):
 
 
 Order = tuple[datetime, str, int]
-"""Time to the millisecond, the row that it is or follows, and its place after that row."""
+"""Time to the millisecond, the key of its row or of the row before it, and its position there."""
 
 
 class Source(Value):
-    """What is stored of one conversation, or belongs to one person.
+    """The stored data of one conversation, or of one person.
 
     Attributes:
-        conversation: The conversation; empty for rows that name their own.
+        conversation: The conversation; empty for rows that name theirs.
         rows: Rows of every table with its people's words, in any state.
-        journal: Its entries, in order; None for one that can't be read.
-        only: The ids of one person, to leave out everybody else's words; empty for everybody.
-        turns: That person's turns; they may be gone from the journal.
+        journal: Its entries, in order; None for an unreadable one.
+        only: The ids of one person, to leave out all other people's words; empty for all people.
+        turns: That person's turns; the journal may have lost them.
     """
 
     conversation: ConversationId = ConversationId("")
@@ -96,53 +96,57 @@ _READ: Mapping[RowKind, Callable[[Row], object]] = {
     APPROVALS.kind: APPROVALS.of,
     NOTES.kind: note_of,
 }
-"""Rows with something to read, or that lead to it; the others record how it was done."""
+"""Rows with texts for people, or that lead to such rows; the others are the daemon's bookkeeping."""
 
 
-def lines(found: Iterable[Source], redact: Callable[[str], str]) -> tuple[Record, ...]:
-    """Return everything that was found as lines, oldest first."""
-    every = [placed for one in found for placed in _of(one)]
-    ordered = sorted(every, key=lambda placed: placed[0])
+def lines(sources: Iterable[Source], redact: Callable[[str], str]) -> tuple[Record, ...]:
+    """Return all records of the sources, oldest first."""
+    records = [item for source in sources for item in _records_of(source)]
     return tuple(
         replace(line, at=_to_the_millisecond(line.at), by=redact(line.by), text=redact(line.text))
-        for _, line in ordered
+        for _, line in sorted(records, key=lambda item: item[0])
     )
 
 
-def _of(found: Source) -> Iterator[tuple[Order, Record]]:
-    here, only = found.conversation, found.only
-    told = [(row.key, _read(row)) for row in found.rows if row.kind in _READ]
-    turns, journal = _turns(found, [value for _, value in told]), _journal(found)
-    yield from journal.placed
-    for key, value in told:
+def _records_of(source: Source) -> Iterator[tuple[Order, Record]]:
+    source_id, only = source.conversation, source.only
+    values = [(row.key, _read(row)) for row in source.rows if row.kind in _READ]
+    turns, journal = _turns(source, [value for _, value in values]), _journal(source)
+    yield from journal.records
+    for key, value in values:
         match value:
             case RecordUnreadable():
-                at = _when(key)
-                line = Record(kind="damaged", at=at, conversation=here, text=str(value))
+                at = _time_of(key)
+                line = Record(kind="damaged", at=at, conversation=source_id, text=str(value))
                 yield (at, key, 0), line
             case Item(principal=person, admitted_at=at) if not only or person.id in only:
                 if text := words_of(value.content):
-                    line = Record(kind="said", at=at, conversation=here, by=person.label, text=text)
+                    line = Record(
+                        kind="said", at=at, conversation=source_id, by=person.label, text=text
+                    )
                     yield (made_at(key), key, 0), line
             case AttachmentRow(item=item, principal=person, at=at) if not only or person in only:
                 order = (max(made_at(item), _to_the_millisecond(at)), item, 0)
-                yield order, Record(kind="file", at=at, conversation=here, text=in_words(value))
+                yield (
+                    order,
+                    Record(kind="file", at=at, conversation=source_id, text=in_words(value)),
+                )
             case rows.TextPost(turn=turn, text=text) if turn in turns if turn else not only:
                 kind: Kind = "answer" if turn else "note"
                 at = made_at(key)
-                yield (at, key, 0), Record(kind=kind, at=at, conversation=here, text=text)
+                yield (at, key, 0), Record(kind=kind, at=at, conversation=source_id, text=text)
             case rows.FilePost(turn=turn) if turn in turns:
                 at, text = made_at(key), sent_in_words(value.name, value.size_bytes, value.caption)
-                yield (at, key, 0), Record(kind="sent", at=at, conversation=here, text=text)
-            case Note(text=text, by=by, at=at, conversation=there):
-                line = Record(kind="remembered", at=at, conversation=there, by=by, text=text)
+                yield (at, key, 0), Record(kind="sent", at=at, conversation=source_id, text=text)
+            case Note(text=text, by=by, at=at, conversation=conversation):
+                line = Record(kind="remembered", at=at, conversation=conversation, by=by, text=text)
                 yield (_to_the_millisecond(at), "", value.number), line
             case Approval(turn=turn, at=datetime() as at, by=by) if (
                 turn in turns or value.requester.id in only
             ):
-                why = f" ({value.reason})" if value.reason else ""
-                text = f"{value.tool}: {value.summary}: {value.state}{why}"
-                line = Record(kind="approval", at=at, conversation=here, by=by, text=text)
+                reason = f" ({value.reason})" if value.reason else ""
+                text = f"{value.tool}: {value.summary}: {value.state}{reason}"
+                line = Record(kind="approval", at=at, conversation=source_id, by=by, text=text)
                 # Retention may have trimmed the journal.
                 yield journal.answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
             case _:
@@ -150,15 +154,15 @@ def _of(found: Source) -> Iterator[tuple[Order, Record]]:
 
 
 def _read(row: Row) -> object:
-    """Return the value of a row, or why it has none."""
+    """Return the value of a row, or the error of reading it."""
     try:
         return _READ[row.kind](row)
     except RecordUnreadable as error:
         return error
 
 
-def _when(key: str) -> datetime:
-    """Return when a row was made; 1970 for one whose key does not say it."""
+def _time_of(key: str) -> datetime:
+    """Return the time of a row; 1970 if its key is no ULID."""
     with suppress(ValueError):
         return made_at(key)
     return datetime.fromtimestamp(0, UTC)
@@ -169,68 +173,72 @@ def _to_the_millisecond(at: datetime) -> datetime:
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
-def _turns(found: Source, told: Iterable[object]) -> frozenset[str]:
-    """Return the turns to export; without a filter, even those that are gone from the journal."""
-    if found.only:
-        return found.turns | frozenset(
-            one.turn
-            for one in found.journal
-            if isinstance(one, entries.TurnOpened) and found.only & {*entries.writers_of(one)}
+def _turns(source: Source, values: Iterable[object]) -> frozenset[str]:
+    """Return the turns to export; without a filter, even those that the journal has lost."""
+    if source.only:
+        return source.turns | frozenset(
+            entry.turn
+            for entry in source.journal
+            if isinstance(entry, entries.TurnOpened) and source.only & {*entries.writers_of(entry)}
         )
-    caused = (rows.TextPost, rows.FilePost, Approval)
-    return frozenset(one.turn for one in told if isinstance(one, caused) and one.turn)
+    of_turns = (rows.TextPost, rows.FilePost, Approval)
+    return frozenset(value.turn for value in values if isinstance(value, of_turns) and value.turn)
 
 
 class _Journal(Value):
-    """What only the journal knows: calls, results, summaries, and where answers were taken."""
+    """The journal's own records: calls, results, summaries; and the order of taken answers."""
 
-    placed: tuple[tuple[Order, Record], ...]
+    records: tuple[tuple[Order, Record], ...]
     answers: Mapping[ApprovalId, Order]
 
 
-def _journal(found: Source) -> _Journal:
-    here = found.conversation
-    is_meant = not found.only
-    placed: list[tuple[Order, Record]] = []
+def _journal(source: Source) -> _Journal:
+    conversation, is_of_all = source.conversation, not source.only
+    is_exported = is_of_all
+    records: list[tuple[Order, Record]] = []
     answers: dict[ApprovalId, Order] = {}
-    now, behind = datetime.min.replace(tzinfo=UTC), ""
-    for place, entry in enumerate(found.journal, start=1):
+    now, message = datetime.min.replace(tzinfo=UTC), ""
+    for position, entry in enumerate(source.journal, start=1):
         if entry is None:
-            is_meant = not found.only  # somebody else's turn may begin here
-            line = Record(kind="damaged", at=now, conversation=here, text=LogKind.JOURNAL)
-            placed.append(((now, behind, place), line))
+            is_exported = is_of_all  # another person's turn may begin here
+            line = Record(kind="damaged", at=now, conversation=conversation, text=LogKind.JOURNAL)
+            records.append(((now, message, position), line))
             continue
         if isinstance(entry, entries.TurnOpened | entries.Steered):
-            now, behind = max(now, made_at(entry.item)), max(behind, entry.item)
+            now, message = max(now, made_at(entry.item)), max(message, entry.item)
         now = max(now, _to_the_millisecond(entry.at))  # a clock set back changes no order
-        order = (now, behind, place)
+        order = (now, message, position)
         if isinstance(entry, entries.TurnOpened):
-            is_meant = not found.only or bool(found.only & {*entries.writers_of(entry)})
+            is_exported = is_of_all or bool(source.only & {*entries.writers_of(entry)})
         if isinstance(entry, entries.AnswerTaken):
             answers[entry.approval] = order
-        if is_meant:
-            placed += ((order, line) for line in _lines_of(entry, here, is_of_all=not found.only))
-    return _Journal(placed=tuple(placed), answers=answers)
+        if is_exported:
+            records += (
+                (order, line) for line in _lines_of(entry, conversation, is_of_all=is_of_all)
+            )
+    return _Journal(records=tuple(records), answers=answers)
 
 
-def _lines_of(entry: entries.Entry, here: ConversationId, *, is_of_all: bool) -> Iterator[Record]:
+def _lines_of(
+    entry: entries.Entry, conversation: ConversationId, *, is_of_all: bool
+) -> Iterator[Record]:
     match entry:
         case entries.TurnOpened(call=ToolCall() as call, at=at):
-            yield _call(call, at, here)
+            yield _call(call, at, conversation)
         case entries.AssistantReceived(message=message, at=at):
             for call in message.tool_calls:
-                yield _call(call, at, here)
+                yield _call(call, at, conversation)
         case entries.CallFinished(result=result, at=at):
             by, text = result.tool_name, result.content
-            yield Record(kind="result", at=at, conversation=here, by=by, text=text)
+            yield Record(kind="result", at=at, conversation=conversation, by=by, text=text)
         case entries.Compacted(summary=summary, at=at) if is_of_all:
-            yield Record(kind="summary", at=at, conversation=here, text=summary)
+            yield Record(kind="summary", at=at, conversation=conversation, text=summary)
         case _:
             pass
 
 
-def _call(call: ToolCall, at: datetime, here: ConversationId) -> Record:
-    return Record(kind="call", at=at, conversation=here, by=call.name, text=call.arguments)
+def _call(call: ToolCall, at: datetime, conversation: ConversationId) -> Record:
+    return Record(kind="call", at=at, conversation=conversation, by=call.name, text=call.arguments)
 
 
 # --- a page --------------------------------------------------------------------------------------
@@ -255,9 +263,9 @@ def page(title: str, lines: Iterable[Record]) -> str:
     """
     body = "\n".join(
         f"<section><h2>Conversation {escape(conversation)}</h2>\n"
-        + "\n".join(map(_article, of_one))
+        + "\n".join(map(_article, group))
         + "\n</section>"
-        for conversation, of_one in groupby(lines, key=lambda line: line.conversation)
+        for conversation, group in groupby(lines, key=lambda line: line.conversation)
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

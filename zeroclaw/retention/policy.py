@@ -1,7 +1,7 @@
-"""Decides what is old enough to be deleted.
+"""Decides which data is old enough to be deleted.
 
-Only what has ended is deleted: an open turn, a waiting message, an open outbox row and an
-unanswered approval request stay, whatever their age.
+Open data stays, whatever its age: an open turn, a waiting message, an open outbox row and an
+unanswered approval request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from zeroclaw.turn import entries
 from zeroclaw.value import Value, replace
 
 FOR_EVER = datetime.min.replace(tzinfo=UTC)
-"""An instant before everything; keeps rows for ever."""
+"""An instant before every row; keeps rows for ever."""
 ERASED = "forgotten"
 """Reason in a journal note for removed messages."""
 HALVINGS = 6
@@ -48,7 +48,7 @@ def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> 
         settings: The configured ages.
         now: The current time; aware.
         halved: How often the ages are halved because the store exceeds its disk limit. The audit's
-            age is not, so that nobody can push it out by writing much.
+            age is not, so that no person can push it out by writing much.
     """
 
     def ago(days: int, times: int = halved) -> datetime:
@@ -82,8 +82,8 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
         case Ages(age=age, ended=ended, at=began, sooner=sooner):
             if not is_ended(row, ended):
                 return False
-            other = None if sooner is None else sooner(row)
-            horizon = max(at.ages[age], FOR_EVER if other is None else at.ages[other])
+            sooner_age = None if sooner is None else sooner(row)
+            horizon = max(at.ages[age], FOR_EVER if sooner_age is None else at.ages[sooner_age])
             if began is None:
                 return is_before(row.key, horizon)
             began_at = began(row)
@@ -100,7 +100,7 @@ def is_ended(row: Row, ended: frozenset[str]) -> bool:
 
 
 def is_before(ulid: str, instant: datetime) -> bool:
-    """Whether a ULID was made before an instant; its first characters count milliseconds."""
+    """Whether a ULID is older than an instant; its first characters count milliseconds."""
     return ulid[:ULID_TIME_CHARS] < ulid_time(instant)
 
 
@@ -121,38 +121,38 @@ def journal_cut(journal: Iterable[Step], before: datetime) -> int | None:
         journal: From its first entry; reading stops at the first entry that is not old.
         before: Older entries may be deleted.
     """
-    found: int | None = None
+    first_kept: int | None = None
     last: Step | None = None
     is_open = False
     for step in journal:
         match step.entry:
             case entries.TurnOpened():
-                found, is_open = (step.sequence if last else None), True
+                first_kept, is_open = (step.sequence if last else None), True
             case entries.TurnFinished():
                 is_open = False
             case _:
                 pass
         if step.entry.at >= before:
-            return found
+            return first_kept
         last = step
-    return found if last is None or is_open else last.sequence + 1
+    return first_kept if last is None or is_open else last.sequence + 1
 
 
 def journal_without(
     journal: Iterable[entries.Entry], person: str
 ) -> tuple[entries.Entry, ...] | None:
-    """Return what stays of a shared conversation without a person; None if nothing is theirs.
+    """Return a shared conversation's journal without a person; None if none of it is theirs.
 
-    Whole turns are removed, up to the beginning of the next one, and late edits wherever they
-    stand; earlier releases stored no writer with those, so all of these go. Every summary is
-    removed too, because it mixes everybody's words; what it covered is sent in full again, and
-    summarised again when it gets too long.
+    Whole turns are removed, up to the beginning of the next one, and the person's late edits
+    everywhere; edits that an earlier release stored without a writer are all removed. Every summary
+    is removed too, because it mixes all people's words; the turns that it covered are sent in full
+    again, and summarised again when they get too long.
 
     Args:
         journal: Of a conversation without an open turn.
         person: A principal's id.
     """
-    staying: list[entries.Entry] = []
+    remaining: list[entries.Entry] = []
     has_theirs = is_theirs = False
     for entry in map(_without_names, journal):
         writers = entries.writers_of(entry)
@@ -160,14 +160,14 @@ def journal_without(
         if isinstance(entry, entries.TurnOpened):
             is_theirs = person in writers
         is_edit = isinstance(entry, entries.Noted) and entry.why == "edited"
-        is_going = is_theirs or (is_edit and writers in (("",), (person,)))
-        if not is_going and not isinstance(entry, entries.Compacted):
-            staying.append(entry)
-    return tuple(staying) if has_theirs else None
+        is_removed = is_theirs or (is_edit and writers in (("",), (person,)))
+        if not is_removed and not isinstance(entry, entries.Compacted):
+            remaining.append(entry)
+    return tuple(remaining) if has_theirs else None
 
 
 def _without_names(entry: entries.Entry) -> entries.Entry:
-    """Keep the mark of untrusted text; its sources are named after what anybody brought here."""
+    """Keep the mark of untrusted text without the names of its sources, which may identify people."""
     if isinstance(entry, entries.TurnOpened) and entry.untrusted:
         return replace(entry, untrusted=(named("quoted"),))
     return entry

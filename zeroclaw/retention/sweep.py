@@ -1,12 +1,12 @@
 """Deletes old data: at a start and then daily, in small commits with pauses in between.
 
-`policy.py` decides what is old. A busy conversation is left for the next time, and a row that
-changed after it was read stays. While the wall clock may be wrong by days, nothing is old: after a
-leap forward, the sweep waits a day, in which somebody, or a time server, can set it.
+`policy.py` decides which data is old. A busy conversation is left for the next time, and a row that
+changed after it was read stays. While the wall clock may be wrong by days, the sweep deletes
+nothing: after a leap forward it waits a day, in which a person or a time server can set the clock.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Generator, Iterable
+from collections.abc import AsyncIterator, Collection, Generator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -41,17 +41,17 @@ from zeroclaw.turn import entries
 from zeroclaw.value import Struct
 
 EVERY_S = 86_400.0
-LOOK_S = 3_600.0
+CHECK_S = 3_600.0
 """Seconds between two checks of the disk limit."""
 PAUSE_S = 0.1
 """Seconds after each commit, so that other commits get in between."""
 BATCH = 100
-MOST_STEPS = 500
-"""Entries of a journal that are read and deleted at once; whole turns, so some may be more."""
+MAX_STEPS = 500
+"""Entries of a journal that are read and deleted at once, completed to whole turns."""
 BLOBS_AT_ONCE = 4
 """A blob may have megabytes, and other writers wait for the commit."""
 Busy = Collection[ConversationId]
-_LEFT = tuple(table for table in OF_CONVERSATIONS if not isinstance(table.keeps, Stays))
+_CONTENTS = tuple(table for table in OF_CONVERSATIONS if not isinstance(table.keeps, Stays))
 """A conversation stays as long as any of these tables has a row of it."""
 
 
@@ -61,7 +61,7 @@ class Sweep(Struct, kw_only=True, eq=False):
     The rules come from the settings.
 
     Attributes:
-        earlier: As in `Keys`.
+        earlier: The start of an earlier run; see `Keys`.
     """
 
     store: Store
@@ -88,7 +88,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             await self.sweep()
             swept_at = self.clock.monotonic()
             while self.clock.monotonic() - swept_at < EVERY_S:
-                await self.clock.sleep(LOOK_S)
+                await self.clock.sleep(CHECK_S)
                 if await self._is_over():
                     break
 
@@ -104,12 +104,12 @@ class Sweep(Struct, kw_only=True, eq=False):
         now, offset = self.clock.now(), self._offset()
         a_day_ago = ulid_time(now - timedelta(seconds=EVERY_S))
         newest = await self.store.select(INBOX.where(after=a_day_ago, newest_first=True, limit=1))
-        seen = [made_at(row.key) for row in newest]
-        seen += [] if self.earlier is None else [self.earlier]
-        return offset - (now - max(seen, default=now))
+        times = [made_at(row.key) for row in newest]
+        times += [] if self.earlier is None else [self.earlier]
+        return offset - (now - max(times, default=now))
 
     async def sweep(self) -> None:
-        """Delete what is old, with shorter ages while the disk limit is exceeded."""
+        """Delete old data, with shorter ages while the disk limit is exceeded."""
         for halved in range(policy.HALVINGS + 1):
             await self._pass(
                 policy.horizons(self.settings.config.retention, self.clock.now(), halved=halved)
@@ -121,7 +121,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             level="warning",
             used_bytes=await self.store.used_bytes(),
             max_disk_mb=self.settings.config.retention.max_disk_mb,
-            advice="what is left is younger than the shortened ages; raise retention.max_disk_mb",
+            advice="the remaining data is younger than the shortened ages; raise retention.max_disk_mb",
         )
 
     async def _is_over(self) -> bool:
@@ -129,15 +129,15 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     async def _pass(self, at: policy.Horizons) -> None:
         busy = await self._busy()
-        gone = {
+        deleted = {
             "rows": await self._rows(at, busy),
             "journals": await self._journals(at.ages[Age.MESSAGES], busy),
             "blobs": await self._blobs(at.blobs),
             "audits": await self._audits(at.audit, busy),
             "conversations": await self._conversations(at, busy),
         }
-        if any(gone.values()):
-            self.log("swept", **gone)
+        if any(deleted.values()):
+            self.log("swept", **deleted)
 
     async def _busy(self) -> Busy:
         """Return the conversations in which something is in progress."""
@@ -153,29 +153,29 @@ class Sweep(Struct, kw_only=True, eq=False):
     async def _rows(self, at: policy.Horizons, busy: Busy) -> int:
         count = 0
         for table in TABLES.values():
-            going: list[Row] = []
+            batch: list[Row] = []
             async for row in self._oldest(table, at):
                 if row.conversation in busy or not self._may_go(table, row, at):
                     continue
-                going.append(row)
-                if len(going) == BATCH:
-                    count += await self._delete(going)
-                    going = []
-            count += await self._delete(going)
+                batch.append(row)
+                if len(batch) == BATCH:
+                    count += await self._delete(batch)
+                    batch = []
+            count += await self._delete(batch)
         return count
 
     async def _oldest(self, table: Declaration, at: policy.Horizons) -> AsyncIterator[Row]:
-        """Yield the ended rows of a table; if keys tell the time, only those that are old enough."""
-        keeps = table.keeps
-        if isinstance(keeps, Stays):
+        """Yield the ended rows of a table; if their keys are ulids, only those that are old enough."""
+        rule = table.keeps
+        if isinstance(rule, Stays):
             return
-        is_by_due = isinstance(keeps, UntilDue)
-        due_before, ended = (at.now, ()) if is_by_due else (None, sorted(keeps.ended))
-        tells_time = isinstance(keeps, Ages) and keeps.at is None
+        is_by_due = isinstance(rule, UntilDue)
+        due_before, ended = (at.now, ()) if is_by_due else (None, sorted(rule.ended))
+        is_by_key = isinstance(rule, Ages) and rule.at is None
         latest = max(at.ages.values())
         for state in ended or [None]:
             async for row in scan(self.store, table.where(state=state, due_before=due_before)):
-                if tells_time and not policy.is_before(row.key, latest):
+                if is_by_key and not policy.is_before(row.key, latest):
                     break
                 yield row
 
@@ -185,24 +185,23 @@ class Sweep(Struct, kw_only=True, eq=False):
         return False
 
     @contextmanager
-    def _skipping(self, event: str, **what: str) -> Generator[None]:
+    def _skipping(self, event: str, **fields: str) -> Generator[None]:
         """Log a damaged record: a person has to look at it, and it must not hold up the others."""
         try:
             yield
         except RecordUnreadable as error:
-            self.log(event, level="warning", **what, why=str(error))
+            self.log(event, level="warning", **fields, why=str(error))
 
-    async def _delete(self, rows: Iterable[Row]) -> int:
-        found = tuple(rows)
-        if not found:
+    async def _delete(self, rows: Collection[Row]) -> int:
+        if not rows:
             return 0
         try:
-            await self._commit([write for row in found for write in _gone(row)])
+            await self._commit([write for row in rows for write in _delete_unchanged(row)])
         except Conflict:
-            if len(found) == 1:
+            if len(rows) == 1:
                 return 0
-            return sum([await self._delete((row,)) for row in found])
-        return len(found)
+            return sum([await self._delete((row,)) for row in rows])
+        return len(rows)
 
     # --- logs and blobs ------------------------------------------------------------------------
 
@@ -220,24 +219,24 @@ class Sweep(Struct, kw_only=True, eq=False):
         return count
 
     async def _journal_cut(self, stream: str, before: datetime) -> int | None:
-        """Read a journal up to its first entry that is not old, often the first one; decide."""
-        found: list[policy.Step] = []
+        """Read a journal up to its first entry that is not old, often the first one; return its cut."""
+        steps: list[policy.Step] = []
         after, limit = 0, 1
         while page := await self.store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
-            for one in page:
-                entry = entries.decode(one.body)
-                found.append(policy.Step(sequence=one.sequence, entry=entry))
-                is_enough = len(found) > MOST_STEPS and isinstance(entry, entries.TurnOpened)
+            for item in page:
+                entry = entries.decode(item.body)
+                steps.append(policy.Step(sequence=item.sequence, entry=entry))
+                is_enough = len(steps) > MAX_STEPS and isinstance(entry, entries.TurnOpened)
                 if is_enough or entry.at >= before:
-                    return policy.journal_cut(found, before)
+                    return policy.journal_cut(steps, before)
             after, limit = page[-1].sequence, BATCH
-        return policy.journal_cut(found, before)
+        return policy.journal_cut(steps, before)
 
     async def _blobs(self, before: datetime) -> int:
         count = 0
         while page := await self.store.blobs(put_before=before, limit=BLOBS_AT_ONCE):
             # A blob that is being stored again is new, and stays.
-            await self._commit([DropBlob(digest=one, put_before=before) for one in page])
+            await self._commit([DropBlob(digest=digest, put_before=before) for digest in page])
             count += len(page)
         return count
 
@@ -247,7 +246,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             if stream == STREAM or ConversationId(stream) in busy:
                 continue
             with self._skipping("audit_unreadable", stream=stream):
-                last = await self._cut_point(stream, before)
+                last = await self._audit_cut(stream, before)
                 if last is not None:
                     await self.anchors.cut(stream, last)
                     await self.clock.sleep(PAUSE_S)
@@ -256,14 +255,14 @@ class Sweep(Struct, kw_only=True, eq=False):
             count += await self.anchors.cut_own(before)
         return count
 
-    async def _cut_point(self, stream: str, before: datetime) -> LogEntry | None:
+    async def _audit_cut(self, stream: str, before: datetime) -> LogEntry | None:
         first = await self.store.read(LogKind.AUDIT, stream, limit=1)
         if not first or audit.read(first[0].body).at >= before:
             return None
         newest = await self.store.last(LogKind.AUDIT, stream)
-        is_forgotten = await self.store.get(CONVERSATIONS.kind, stream) is None
-        if newest is not None and is_forgotten and audit.read(newest.body).at < before:
-            return newest  # nothing can be appended any more, so the whole chain may go
+        is_deleted = await self.store.get(CONVERSATIONS.kind, stream) is None
+        if newest is not None and is_deleted and audit.read(newest.body).at < before:
+            return newest  # it gets no more entries, so the whole chain may be deleted
         chain = [entry async for entry in read_all(self.store, LogKind.AUDIT, stream)]
         return await asyncio.to_thread(audit.cut_point, chain, before)
 
@@ -275,36 +274,36 @@ class Sweep(Struct, kw_only=True, eq=False):
         async for row in scan(self.store, CONVERSATIONS.where()):
             if not policy.is_before(row.key, at.ages[Age.MESSAGES]):
                 break
-            here = ConversationId(row.key)
-            if here in busy or not await self._is_empty(here):
+            conversation = ConversationId(row.key)
+            if conversation in busy or not await self._is_empty(conversation):
                 continue
-            count += await self._conversation(row, here, at.audit)
+            count += await self._conversation(row, at.audit)
         return count
 
-    async def _conversation(self, row: Row, here: ConversationId, before: datetime) -> int:
-        last = await self.store.last(LogKind.AUDIT, here)
+    async def _conversation(self, row: Row, before: datetime) -> int:
+        last = await self.store.last(LogKind.AUDIT, row.key)
         if last is None:
             return await self._delete((row,))
         try:
             if audit.read(last.body).at >= before:
                 return 0
-            await self.anchors.cut(here, last, _gone(row))
+            await self.anchors.cut(row.key, last, _delete_unchanged(row))
         except (RecordUnreadable, Conflict):  # reported with the audits; or an erasure came first
             return 0
         await self.clock.sleep(PAUSE_S)
         return 1
 
-    async def _is_empty(self, here: ConversationId) -> bool:
-        for table in (POINTERS, *_LEFT):
-            if await self.store.select(table.where(conversation=here, limit=1)):
+    async def _is_empty(self, conversation: ConversationId) -> bool:
+        for table in (POINTERS, *_CONTENTS):
+            if await self.store.select(table.where(conversation=conversation, limit=1)):
                 return False
-        return await self.store.last(LogKind.JOURNAL, here) is None
+        return await self.store.last(LogKind.JOURNAL, conversation) is None
 
     async def _commit(self, writes: list[Write]) -> None:
         await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
         await self.clock.sleep(PAUSE_S)
 
 
-def _gone(row: Row) -> tuple[Write, ...]:
+def _delete_unchanged(row: Row) -> tuple[Write, ...]:
     """Return the writes that delete a row unless it changed since."""
     return (unchanged(row), Delete(kind=row.kind, key=row.key))

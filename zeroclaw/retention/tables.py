@@ -1,7 +1,7 @@
 """All tables, for retention, export and erasure.
 
-A kind of row without a table here would be neither kept nor erased by any rule; a test compares
-this list with `RowKind`.
+Retention and erasure would miss a kind of row without a table here; a test compares this list with
+`RowKind`.
 """
 
 from collections.abc import Mapping
@@ -44,10 +44,10 @@ OF_WRITERS = tuple(
     for table in TABLES.values()
     if table.subject is Subject.WRITER and table.owner is not None
 )
-"""Tables to erase one person's rows from in a shared conversation, with the owner of a row."""
+"""Tables with rows to erase for one person in a shared conversation, and each row's owner."""
 OF_PERSONS = tuple((table, table.person) for table in TABLES.values() if table.person is not None)
-"""Tables with rows that belong to one person alone, with the owner of a row."""
+"""Tables with rows that belong to one person alone, and each row's owner."""
 WITH_BLOBS = tuple((table, table.blobs) for table in TABLES.values() if table.blobs is not None)
-"""Tables whose rows refer to blobs, with the blobs of a row."""
+"""Tables whose rows refer to blobs, and each row's blobs."""
 BUSY = tuple((table, state) for table in TABLES.values() for state in sorted(table.busy))
 """Rows that mark a conversation as busy; retention then leaves it alone."""

@@ -37,14 +37,14 @@ from zeroclaw.value import Value, replace
 
 T = TypeVar("T", Row, LogEntry)
 
-HELD = frozenset(
+IN_MEMORY = frozenset(
     {
         RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.ACTION, RowKind.APPROVAL,
         RowKind.GRANT, RowKind.RESULT, RowKind.ATTACHMENT, RowKind.TITLE, RowKind.NOTICE,
     }
 )  # fmt: skip
 """Rows with message content; a conversation's other rows contain ids and outlive the process."""
-MOST_BLOB_BYTES = 64 * 2**20
+MAX_BLOB_BYTES = 64 * 2**20
 """Limit on all blobs in memory; beyond it the oldest are dropped, as those on disk are by age."""
 
 _REFERENCE = b"off the record "
@@ -56,8 +56,8 @@ def is_reference(body: bytes) -> bool:
     return body.startswith(_REFERENCE)
 
 
-def left_by(body: bytes) -> bytes:
-    """Return the rest of a reference, as made by `leaves`; empty for none."""
+def facts_in(body: bytes) -> bytes:
+    """Return the facts in a reference, as `facts_of` made them; empty for none."""
     return body.removeprefix(_REFERENCE).partition(b" ")[2]
 
 
@@ -76,20 +76,20 @@ class OffTheRecord:
     def __init__(
         self,
         store: Store,
-        held: Container[RowKind] = HELD,
-        leaves: Callable[[Put], bytes] = lambda _: b"",
+        kinds: Container[RowKind] = IN_MEMORY,
+        facts_of: Callable[[Put], bytes] = lambda _: b"",
     ) -> None:
         """Start with nothing in memory.
 
         Args:
             store: The store on disk.
-            held: The kinds of rows to keep in memory.
-            leaves: Returns what the next process needs of such a row besides its columns, without
-                any message content.
+            kinds: The kinds of rows to keep in memory.
+            facts_of: Returns the facts that the next process needs of such a row besides its
+                columns, without any message content.
         """
         self._store = store
-        self._kinds = held
-        self._leaves = leaves
+        self._kinds = kinds
+        self._facts_of = facts_of
         self._held: dict[bytes, _Held] = {}
         self._newest: dict[tuple[RowKind, str], bytes] = {}
         self._blobs: OrderedDict[str, tuple[ConversationId, bytes]] = OrderedDict()
@@ -107,19 +107,19 @@ class OffTheRecord:
             row = await self._store.get(kind, self._stored(kind, key))
             return () if row is None else (row,)
 
-        return next(iter(await self._whole(read)), None)
+        return next(iter(await self._resolved(read)), None)
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Return the rows that a query selects; see `Rows.select`."""
         if query.after:
             query = replace(query, after=self._stored(query.kind, query.after))
-        return await self._whole(lambda: self._store.select(query))
+        return await self._resolved(lambda: self._store.select(query))
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
         """Return log entries; see `Logs.read`."""
-        return await self._whole(lambda: self._store.read(log, stream, after=after, limit=limit))
+        return await self._resolved(lambda: self._store.read(log, stream, after=after, limit=limit))
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
         """Return the newest entry; see `Logs.last`."""
@@ -128,87 +128,88 @@ class OffTheRecord:
             entry = await self._store.last(log, stream)
             return () if entry is None else (entry,)
 
-        return next(iter(await self._whole(read)), None)
+        return next(iter(await self._resolved(read)), None)
 
     async def blob(self, digest: str) -> bytes | None:
         """Return a blob's bytes; see `Store.blob`."""
         held = self._blobs.get(digest)
         return await self._store.blob(digest) if held is None else held[1]
 
-    async def _whole(self, read: Callable[[], Awaitable[Sequence[T]]]) -> tuple[T, ...]:
+    async def _resolved(self, read: Callable[[], Awaitable[Sequence[T]]]) -> tuple[T, ...]:
         """Read and replace references by their bodies; read again if a body was replaced meanwhile.
 
         A reference that is still unresolved the second time was left by an earlier process and is
         returned as it is.
         """
-        seen: set[bytes] = set()
+        missed: set[bytes] = set()
         while True:
-            found = await read()
-            references = {one.body for one in found if one.body.startswith(_REFERENCE)}
+            records = await read()
+            references = {record.body for record in records if record.body.startswith(_REFERENCE)}
             if not references:
-                return tuple(found)  # nearly always; a lookup per row of a long page is slow
-            lost = references - self._held.keys()
-            if lost <= seen:
-                return tuple(map(self._with_body, found))
-            seen |= lost
+                return tuple(records)  # nearly always; a lookup per row of a long page is slow
+            unresolved = references - self._held.keys()
+            if unresolved <= missed:
+                return tuple(map(self._with_body, records))
+            missed |= unresolved
 
-    def _with_body(self, one: T) -> T:
-        held = self._held.get(one.body)
+    def _with_body(self, record: T) -> T:
+        held = self._held.get(record.body)
         if held is None:
-            return one
-        if isinstance(one, Row):
-            return replace(one, key=held.key, body=held.body, conversation=held.column)
-        return replace(one, body=held.body)
+            return record
+        if isinstance(record, Row):
+            return replace(record, key=held.key, body=held.body, conversation=held.column)
+        return replace(record, body=held.body)
 
     # --- writes --------------------------------------------------------------------------------
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; see `Store.commit`."""
-        kept: dict[bytes, _Held] = {}
+        held: dict[bytes, _Held] = {}
         scope = commit.conversation
-        of = scope or self._deleted_conversation(commit.writes)
-        written = [
-            self._written(one, of if isinstance(one, Put) else scope, kept) for one in commit.writes
+        put_scope = scope or self._deleted_conversation(commit.writes)
+        stored_writes = [
+            self._split(write, put_scope if isinstance(write, Put) else scope, held)
+            for write in commit.writes
         ]
         # Before the commit, because a reader may see the rows before this task continues.
-        self._held |= kept
+        self._held |= held
         try:
-            await self._store.commit(replace(commit, writes=tuple(filter(None, written))))
+            await self._store.commit(replace(commit, writes=tuple(filter(None, stored_writes))))
         except (StoreRefused, StoreUnusable):
-            for reference in kept:
-                self._held.pop(reference, None)  # its conversation may have gone meanwhile
+            for reference in held:
+                self._held.pop(reference, None)  # its conversation may be deleted meanwhile
             raise
-        if self._held or self._blobs or None in written:  # seldom
-            for write, stored in zip(commit.writes, written, strict=True):
+        if self._held or self._blobs or None in stored_writes:  # seldom
+            for write, stored in zip(commit.writes, stored_writes, strict=True):
                 self._committed(write, stored, scope)
 
     def _deleted_conversation(self, writes: Sequence[Write]) -> ConversationId | None:
         """Return the conversation of an in-memory row that this commit deletes.
 
-        A row of the daemon's own that takes its place has content from the same conversation.
+        A row without a conversation that replaces it has content from the same conversation.
         """
-        gone = (self._newest.get((one.kind, one.key)) for one in writes if isinstance(one, Delete))
-        return next((self._held[one].conversation for one in gone if one is not None), None)
+        deletes = (write for write in writes if isinstance(write, Delete))
+        references = (self._newest.get((delete.kind, delete.key)) for delete in deletes)
+        return next((self._held[it].conversation for it in references if it is not None), None)
 
-    def _written(
-        self, write: Write, scope: ConversationId | None, kept: dict[bytes, _Held]
+    def _split(
+        self, write: Write, scope: ConversationId | None, held: dict[bytes, _Held]
     ) -> Write | None:
-        """Return the write for the store, None for none; a body kept back goes to `kept`."""
+        """Return the write for the store, None for none; puts a body to keep in memory into `held`."""
         match write:
             case Put(kind=kind, key=key) if kind in self._kinds:
-                whose = self._whose(write, scope)
-                if whose is None:
+                owner = self._owner_of(write, scope)
+                if owner is None:
                     return write
-                held = _Held(
-                    conversation=whose, body=write.body, key=key, column=write.conversation
+                body = _Held(
+                    conversation=owner, body=write.body, key=key, column=write.conversation
                 )
-                left = self._leaves(write)
-                key, body = self._stored(kind, key), self._keep(held, kept, left)
-                return replace(write, key=key, body=body, conversation=whose)
+                reference = self._hold(body, held, self._facts_of(write))
+                stored_key = self._stored(kind, key)
+                return replace(write, key=stored_key, body=reference, conversation=owner)
             case Append(log=LogKind.JOURNAL, stream=stream, body=body) if is_off_the_record(stream):
-                whose = ConversationId(stream)
-                held = _Held(conversation=whose, body=body)
-                return replace(write, body=self._keep(held, kept))
+                body = _Held(conversation=ConversationId(stream), body=body)
+                return replace(write, body=self._hold(body, held))
             case PutBlob() if scope is not None and is_off_the_record(scope):
                 return None
             case Delete(kind=RowKind.RESULT, key=key) | Expect(kind=RowKind.RESULT, key=key):
@@ -216,30 +217,34 @@ class OffTheRecord:
             case _:
                 return write
 
-    def _whose(self, put: Put, scope: ConversationId | None) -> ConversationId | None:
+    def _owner_of(self, put: Put, scope: ConversationId | None) -> ConversationId | None:
         """Return the off-the-record conversation that a row belongs to, None for none.
 
         A row committed in the scope of such a conversation belongs to it, for example a note to
-        operators or a reply to an approver. It stays that way whoever writes it next.
+        operators or a reply to an approver. Later writes from other scopes do not change that.
         """
-        for found in (put.conversation, scope):
-            if found is not None and is_off_the_record(found):
-                return found
+        for conversation in (put.conversation, scope):
+            if conversation is not None and is_off_the_record(conversation):
+                return conversation
         reference = self._newest.get((put.kind, put.key))
         return None if reference is None else self._held[reference].conversation
 
-    def _keep(self, held: _Held, kept: dict[bytes, _Held], left: bytes = b"") -> bytes:
-        reference = _REFERENCE + secrets.token_hex().encode() + b" " * bool(left) + left
-        kept[reference] = held
+    def _hold(self, body: _Held, held: dict[bytes, _Held], facts: bytes = b"") -> bytes:
+        reference = _REFERENCE + secrets.token_hex().encode() + b" " * bool(facts) + facts
+        held[reference] = body
         return reference
 
     def _stored(self, kind: RowKind, key: str) -> str:
         """Return a row's key in the store; hides the digest of the text in the key of a result."""
-        here, _, name = key.partition("/")
-        if kind is not RowKind.RESULT or not is_off_the_record(here) or name.startswith(_ALIAS):
+        conversation, _, name = key.partition("/")
+        if (
+            kind is not RowKind.RESULT
+            or not is_off_the_record(conversation)
+            or name.startswith(_ALIAS)
+        ):
             return key
         alias = hashlib.blake2s(name.encode(), key=self._salt).hexdigest()
-        return f"{here}/{_ALIAS}{alias}"
+        return f"{conversation}/{_ALIAS}{alias}"
 
     def _committed(self, write: Write, stored: Write | None, scope: ConversationId | None) -> None:
         """Drop the bodies that a write replaced or deleted."""
@@ -266,14 +271,14 @@ class OffTheRecord:
 
     def _bound_blobs(self) -> None:
         size_bytes = sum(len(body) for _, body in self._blobs.values())
-        while size_bytes > MOST_BLOB_BYTES and len(self._blobs) > 1:
+        while size_bytes > MAX_BLOB_BYTES and len(self._blobs) > 1:
             _, (_, body) = self._blobs.popitem(last=False)
             size_bytes -= len(body)
 
     def _forget(self, conversation: ConversationId) -> None:
         """Drop everything of a conversation whose row was deleted."""
-        gone = {key for key, held in self._held.items() if held.conversation == conversation}
-        self._newest = {row: key for row, key in self._newest.items() if key not in gone}
-        self._held = {key: held for key, held in self._held.items() if key not in gone}
-        for digest in [one for one, (whose, _) in self._blobs.items() if whose == conversation]:
+        dropped = {key for key, held in self._held.items() if held.conversation == conversation}
+        self._newest = {row: key for row, key in self._newest.items() if key not in dropped}
+        self._held = {key: held for key, held in self._held.items() if key not in dropped}
+        for digest in [key for key, (owner, _) in self._blobs.items() if owner == conversation]:
             del self._blobs[digest]

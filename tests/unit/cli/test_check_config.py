@@ -131,7 +131,7 @@ def test_a_sign_that_has_no_place_in_a_line_is_told_in_words() -> None:
     """P10: nobody reads a regular expression."""
     text = '[channels.email]\naddress = "b@x.org"\nimap_host = "x.org"\nsmtp_host = "x.org"\n'
     faults = faults_in(f'{text}password = {{env="P"}}\nname = "a\\tb"', environment={"P": "x"})
-    assert faults == ("channels.email.name: has a character that can't stand there",)
+    assert faults == ("channels.email.name: has a character that is not allowed",)
 
 
 def test_a_value_of_two_lines_is_told_in_one(tmp_path: Path) -> None:

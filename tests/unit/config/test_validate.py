@@ -17,15 +17,14 @@ def faults_of(text: str) -> tuple[str, ...]:
 def test_a_channel_is_not_named_like_what_policies_call_people_by(name: str) -> None:
     """Its sender `operator` would be written like the role, its sender `ann` like the person (P10)."""
     assert faults_of(f'[channels.{name}]\nkind = "web"\n[channels.web]\n') == (
-        f"channels.{name}: `{name}` means something else in policies; give the channel another "
-        "name",
+        f"channels.{name}: `{name}` has a meaning in policies; give the channel another name",
     )
 
 
 def test_a_channel_is_not_named_like_the_operators_own_page() -> None:
     """Its chat would stand where the console does (P10)."""
     assert faults_of('[channels.console]\nkind = "web"\n') == (
-        "channels.console: `console` is the operator's own page; give the channel another name",
+        "channels.console: `console` is the operator's web page; give the channel another name",
     )
 
 
@@ -61,7 +60,7 @@ def test_naming_a_channel_leaves_the_default_ones_on(text: str, enabled: list[st
 def test_a_person_is_not_called_like_the_operator_of_this_machine() -> None:
     """They would be one person to policies, and each would have the other's messages (P4, P10)."""
     assert faults_of('[[people]]\nname = "operator"\n') == (
-        "people[0].name: `operator` is whoever uses this machine; give the person another name",
+        "people[0].name: `operator` is the user of this machine; give the person another name",
     )
 
 
@@ -70,8 +69,8 @@ def test_people_can_be_told_apart() -> None:
     ann = '[[people]]\nname = "ann"\nids = ["web:1", "web:1", "web:2"]\n'
     ben = '[[people]]\nname = "ben"\nids = ["web:2"]\n'
     assert faults_of(ann + ben + ann.replace("web", "mail")) == (
-        "people: `ann` is named twice, `web:2` belongs to two people; a person is one entry, and "
-        "has ids of their own",
+        "people: `ann` is named twice, `web:2` belongs to two people; give each person one entry, "
+        "with ids of that person alone",
     )
     assert [person.name for person in parse(ann).people] == ["ann"]
 
@@ -126,7 +125,7 @@ def test_the_public_listener_has_an_address_of_this_machine() -> None:
     ("keys", "fault"),
     [
         ('model = "small", provider = {kind = "local"}', "with a `provider` it goes there"),
-        ('provider = {kind = "auto"}', "`provider` is not looked for; name its kind"),
+        ('provider = {kind = "auto"}', "`provider` is never discovered; name its kind"),
     ],
 )
 def test_who_makes_summaries_is_said_once_and_by_its_kind(keys: str, fault: str) -> None:
@@ -230,7 +229,7 @@ def test_an_address_may_be_left_empty() -> None:
         ),
         (
             "[tools.shell]\nqx = 1",
-            "tools.shell.qx: unknown key; `zeroclaw config schema` lists what is allowed",
+            "tools.shell.qx: unknown key; `zeroclaw config schema` lists the keys",
         ),
     ],
 )
@@ -245,8 +244,8 @@ def test_of_very_many_faults_the_first_are_told_and_how_many_more_there_are() ->
     faults = faults_of(keys)
     assert len(faults) == 101
     assert faults[-2:] == (
-        "key_99: unknown key; `zeroclaw config schema` lists what is allowed",
-        "file: 50 more faults, which are told once these are mended",
+        "key_99: unknown key; `zeroclaw config schema` lists the keys",
+        "file: 50 more faults, listed once these are mended",
     )
     _, faults = channel_settings(
         parse(f"[channels.telegram]\n{keys}"), {"telegram": TelegramSettings}

@@ -460,7 +460,7 @@ def test_a_channels_secret_that_is_missing_is_told_with_all_other_faults() -> No
         ),
         (
             'desk = {env = "DESK", path = "desk"}',
-            "desk.path: unknown key; `zeroclaw config schema` lists what is allowed",
+            "desk.path: unknown key; `zeroclaw config schema` lists the keys",
         ),
     ],
 )

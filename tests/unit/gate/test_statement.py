@@ -113,7 +113,7 @@ def test_resources_when_and_note_may_be_left_out() -> None:
             ".when.undeclared: unknown condition; did you mean `declared`?",
         ),
         ({"when": {"declared": 1}}, ".when.declared: must be true or false"),
-        ({"un\nless": 1}, ".un less: unknown key; `zeroclaw config schema` lists what is allowed"),
+        ({"un\nless": 1}, ".un less: unknown key; `zeroclaw config schema` lists the keys"),
         ({"resource": ["*"]}, ".resource: unknown key; did you mean `resources`?"),
     ],
 )

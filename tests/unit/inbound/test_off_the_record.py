@@ -19,7 +19,7 @@ from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.message import SystemMessage, ToolMessage, UserMessage
 from zeroclaw.retention.tables import OF_CONVERSATIONS
 from zeroclaw.store import Append, DurablePoint, LogKind, Put, Query, RowKind, Write
-from zeroclaw.stores.off_the_record import HELD
+from zeroclaw.stores.off_the_record import IN_MEMORY
 from zeroclaw.value import replace
 
 PHRASE = "marmalade"
@@ -65,7 +65,7 @@ def test_every_row_of_a_conversation_is_held_in_memory_or_holds_no_words() -> No
     """A new kind of row has to say which; a note is kept because a person said so before."""
     of_ids = {RowKind.CONVERSATION, RowKind.ADDRESS, RowKind.BUDGET}
     declared = {table.kind for table in OF_CONVERSATIONS}
-    assert declared - of_ids - {RowKind.NOTE} == set(HELD)
+    assert declared - of_ids - {RowKind.NOTE} == set(IN_MEMORY)
 
 
 def test_an_id_says_whether_its_conversation_is_off_the_record() -> None:
@@ -478,7 +478,7 @@ async def test_a_kill_at_any_point_leaves_no_word_and_asks_to_repeat(
         audited = await house.audited()
         ended = {"executed", "unknown"}
         assert audited.count("proposed") == sum(one in ended for one in audited)
-        assert not [one for kind in HELD for one in await house.rows(kind) if one.conversation]
+        assert not [one for kind in IN_MEMORY for one in await house.rows(kind) if one.conversation]
         await house.say("once more")
         assert house.texts()[-1] == "again"
         assert heard(world) == ["once more"]

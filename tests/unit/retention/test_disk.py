@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.fakes.house import World
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.retention.disk import AMPLE_BYTES, LOOK_S, SCARCE_BYTES, DiskWatch, free_bytes
+from zeroclaw.retention.disk import AMPLE_BYTES, CHECK_S, SCARCE_BYTES, DiskWatch, free_bytes
 from zeroclaw.text.language import Localized
 
 
@@ -29,7 +29,7 @@ async def test_operators_are_told_once_for_each_time_that_it_becomes_scarce() ->
         0,
     ):
         free[0] = now
-        await watch.look()
+        await watch.check()
         counts.append(len(said))
     assert counts == [0, 0, 1, 1, 1, 1, 1, 2]
     assert said[0].startswith("The disk is nearly full: 199 MB are free")
@@ -38,7 +38,7 @@ async def test_operators_are_told_once_for_each_time_that_it_becomes_scarce() ->
 async def test_a_running_house_looks_by_itself(world: World) -> None:
     """And says nothing while there is room."""
     async with world.running() as house:
-        await house.advance(LOOK_S)
+        await house.advance(CHECK_S)
         assert house.texts() == []
 
 

@@ -13,7 +13,7 @@ from zeroclaw.config.model import RetentionSettings
 from zeroclaw.errors import StoreUnusable, ungrouped
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, verify_stream
-from zeroclaw.retention.sweep import BATCH, EVERY_S, LOOK_S, MOST_STEPS
+from zeroclaw.retention.sweep import BATCH, CHECK_S, EVERY_S, MAX_STEPS
 from zeroclaw.store import (
     Append,
     Commit,
@@ -143,9 +143,9 @@ async def test_a_sweep_comes_daily(world: World) -> None:
     async with world.running() as house:
         await house.say("hello")
         world.clock.leap(timedelta(days=2))
-        await house.advance(EVERY_S - LOOK_S)
+        await house.advance(EVERY_S - CHECK_S)
         assert await house.rows(RowKind.INBOX)
-        await house.advance(2 * LOOK_S)
+        await house.advance(2 * CHECK_S)
         assert not await house.rows(RowKind.INBOX)
 
 
@@ -169,7 +169,7 @@ async def test_a_clock_that_is_wrong_for_some_hours_makes_nothing_old(world: Wor
     async with world.running() as house:
         await house.say("hello")
         world.clock.leap(LONG)
-        await house.advance(EVERY_S + LOOK_S)
+        await house.advance(EVERY_S + CHECK_S)
         world.clock.leap(-LONG)
         await house.advance(2 * EVERY_S)
         assert len(await house.rows(RowKind.INBOX)) == 1
@@ -340,7 +340,7 @@ async def test_a_long_journal_goes_in_pieces(world: World) -> None:
     (stream,) = await world.store.streams(LogKind.JOURNAL)
     turn = await world.store.read(LogKind.JOURNAL, stream)
     again = (Append(log=LogKind.JOURNAL, stream=stream, body=one.body) for one in turn)
-    await world.store.write(*(*again,) * MOST_STEPS)
+    await world.store.write(*(*again,) * MAX_STEPS)
     world.clock.leap(LONG)
     async with world.running() as house:
         await a_day_later(world, house)
@@ -349,10 +349,10 @@ async def test_a_long_journal_goes_in_pieces(world: World) -> None:
     ]
     cuts = [0, *(one.before - 1 for one in trims if one.log is LogKind.JOURNAL)]
     assert (cuts[-1], await world.store.streams(LogKind.JOURNAL)) == (
-        len(turn) * (MOST_STEPS + 1),
+        len(turn) * (MAX_STEPS + 1),
         (),
     )
-    assert max(after - before for before, after in pairwise(cuts)) <= MOST_STEPS + len(turn)
+    assert max(after - before for before, after in pairwise(cuts)) <= MAX_STEPS + len(turn)
 
 
 async def test_a_turn_longer_than_a_piece_of_the_journal_goes_whole(world: World) -> None:
@@ -362,7 +362,7 @@ async def test_a_turn_longer_than_a_piece_of_the_journal_goes_whole(world: World
     (stream,) = await world.store.streams(LogKind.JOURNAL)
     opened, *rest = await world.store.read(LogKind.JOURNAL, stream)
     noted = entries.encode(entries.Noted(text="", why="edited", at=world.clock.now()))
-    bodies = (opened.body, *[noted] * MOST_STEPS, *(one.body for one in rest))
+    bodies = (opened.body, *[noted] * MAX_STEPS, *(one.body for one in rest))
     await world.store.write(
         Trim(log=LogKind.JOURNAL, stream=stream, before=1 + len(rest) + 1),
         *(Append(log=LogKind.JOURNAL, stream=stream, body=body) for body in bodies),
@@ -401,7 +401,7 @@ async def test_more_goes_while_the_disk_is_too_full(world: World) -> None:
         assert await world.store.used_bytes() < 1_000_000
         assert await world.store.blob(_digest(b"b" * 600_000)) is not None
         await world.store.write(PutBlob(digest=_digest(b"c" * 600_000), body=b"c" * 600_000))
-        await house.advance(LOOK_S)
+        await house.advance(CHECK_S)
         assert await world.store.used_bytes() > 1_000_000
 
 

@@ -155,7 +155,7 @@ async def test_its_journal_is_read_whole_and_its_audit_is_on_record() -> None:
 
 async def test_files_stay_in_memory_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more the oldest go; a repeat is new, and the newest stays whatever its size."""
-    monkeypatch.setattr(off_the_record_store, "MOST_BLOB_BYTES", 110)
+    monkeypatch.setattr(off_the_record_store, "MAX_BLOB_BYTES", 110)
     disk = MemoryStore(clock=ManualClock())
     store = OffTheRecord(disk)
     one, two, three = (blob(bytes([n]) * 50) for n in range(3))

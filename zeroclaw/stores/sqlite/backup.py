@@ -1,7 +1,7 @@
 """Backs up a store while it is in use, and restores a backup while it is not.
 
-A backup is a directory with the database, consistent as of one moment, and the files named to go
-with it. All of it is private. The directory gets its final name only once it is complete.
+A backup is a directory with a consistent snapshot of the database, and further files. All of it is
+private. The directory gets its final name only once it is complete.
 """
 
 import os
@@ -52,7 +52,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
     source = directory / FILE_NAME
     check_is_there(directory)
     if to.exists():
-        message = f"`{to}` is there already; name a place that is free"
+        message = f"`{to}` already exists; name a new directory"
         raise StoreUnusable(message)
     unfinished = to.with_name(f"{to.name}.unfinished")
     try:
@@ -74,7 +74,7 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         is_read = isinstance(error, sqlite3.Error) and primary_code(error) in _UNREADABLE_CODES
         raise unusable(error, source if is_read else to) from error
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)  # also if a person breaks it off
+        shutil.rmtree(unfinished, ignore_errors=True)  # also after Ctrl-C
 
 
 def restore(
@@ -89,9 +89,9 @@ def restore(
 ) -> bool:
     """Replace a store that is not in use by a backup.
 
-    The whole backup is checked before anything is touched. Files that go with the database are
+    The whole backup is checked before anything is changed. Files that belong to the database are
     replaced if the backup has them, and deleted if it has not, since they belonged to the old
-    store. A directory that is there stays: what channels have noted since the backup is truer.
+    store. An existing directory stays: the channels' notes in it are newer than the backup's.
 
     Args:
         backup: A directory made by `back_up`.
@@ -100,7 +100,7 @@ def restore(
         rows: Rows to add to the restored store before it is put in place.
         drops: Kinds of rows to remove from the restored store.
         keeps: Rows of the replaced store to copy into the restored one; none if it is unreadable.
-        overwrite: Whether an existing store may be lost.
+        overwrite: Whether to replace an existing store, which is lost.
 
     Returns:
         False if the replaced store is unreadable, so that none of its rows are kept.
@@ -124,7 +124,7 @@ def restore(
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = lock_directory(directory)
     target = directory / FILE_NAME
-    fresh = directory / RESTORING
+    new = directory / RESTORING
     try:
         _leave_to_owner(lock, directory)
         if target.exists() and not overwrite:
@@ -132,15 +132,15 @@ def restore(
             raise StoreUnusable(message)
         _check(copy, copy, "take another backup, nothing was replaced")
         discard(directory)  # SQLite would apply a log that a kill has left to the new copy
-        _copy_file(copy, fresh)
-        kept = _rows_of(target, keeps)
-        with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+        _copy_file(copy, new)
+        kept_rows = _rows_of(target, keeps)
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             for kind in drops:
                 connection.execute("DELETE FROM stored_row WHERE kind = ?", (kind,))
-            for row in (*rows, *(kept or ())):
+            for row in (*rows, *(kept_rows or ())):
                 put(connection, row)
         _put_away_log(target)
-        fresh.replace(target)
+        new.replace(target)
         for name in files:
             _put_back(backup / name, directory / name)
         sync_directory(directory)
@@ -149,24 +149,24 @@ def restore(
     finally:
         discard(directory)
         os.close(lock)
-    return kept is not None
+    return kept_rows is not None
 
 
 def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put] | None:
     """Read rows of the database that is about to be replaced; None if it is unreadable."""
     if not target.exists():
         return []
-    with suppress(sqlite3.Error), closing(_opened_read_only(target)) as reading:
-        rows = [row for one in queries for row in select(reading, one)]
+    with suppress(sqlite3.Error), closing(_open_read_only(target)) as connection:
+        rows = [row for query in queries for row in select(connection, query)]
         return msgspec.convert(rows, list[Put], from_attributes=True)
     return None
 
 
 def _copy_database(source: Path, to: Path, progress: Progress) -> None:
-    fresh = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with closing_descriptor(fresh):
+    descriptor = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    with closing_descriptor(descriptor):
         with (
-            closing(_opened_read_only(source)) as reading,
+            closing(_open_read_only(source)) as reading,
             closing(sqlite3.connect(to, isolation_level=None)) as writing,
         ):
             # An open transaction pins the snapshot; without it, every commit of the daemon would
@@ -177,38 +177,38 @@ def _copy_database(source: Path, to: Path, progress: Progress) -> None:
             reading.backup(
                 writing,
                 pages=_PAGES_AT_ONCE,
-                progress=lambda _, left, every: progress((every - left) * size, every * size),
+                progress=lambda _, left, total: progress((total - left) * size, total * size),
                 sleep=0,
             )
-        os.fsync(fresh)
+        os.fsync(descriptor)
 
 
-def _opened_read_only(path: Path) -> sqlite3.Connection:
-    """Open a database read-only, so that its write-ahead log is not folded in either."""
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    """Open a database read-only, so that its write-ahead log is not checkpointed either."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
-def _check(copy: Path, named: Path, remedy: str) -> None:
+def _check(copy: Path, name: Path, remedy: str) -> None:
     """Reject a database that is damaged, another program's, or of a newer release.
 
     Args:
         copy: The file to check.
-        named: The file to name in the error.
+        name: The file to name in the error.
         remedy: What to do if it is damaged.
     """
     try:
         # `immutable`: SQLite must not create files next to it, as the disk may be read-only.
         uri = f"{copy.absolute().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            schema = schema_of(connection, named, shipped())
-            found: list[tuple[str]] = connection.execute("PRAGMA integrity_check(1)").fetchall()
-        is_damaged = found[0][0] != "ok" or schema == 0
+            schema = schema_of(connection, name, shipped())
+            results: list[tuple[str]] = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        is_damaged = results[0][0] != "ok" or schema == 0
     except sqlite3.Error as error:
         is_damaged = primary_code(error) in _UNREADABLE_CODES
         if not is_damaged:
-            raise unusable(error, named) from error
+            raise unusable(error, name) from error
     if is_damaged:
-        message = f"`{named}` is damaged; {remedy}"
+        message = f"`{name}` is damaged; {remedy}"
         raise StoreUnusable(message)
 
 
@@ -225,28 +225,28 @@ def _put_away_log(target: Path) -> None:
 def _put_back(copy: Path, target: Path) -> None:
     if target.is_dir():
         return
-    fresh = target.with_name(f"{target.name}.restoring")
+    new = target.with_name(f"{target.name}.restoring")
     if copy.is_dir():
-        shutil.rmtree(fresh, ignore_errors=True)
-        _copy_tree(copy, fresh)
-        fresh.replace(target)
+        shutil.rmtree(new, ignore_errors=True)
+        _copy_tree(copy, new)
+        new.replace(target)
     elif copy.is_file():
-        _copy_file(copy, fresh)
-        fresh.replace(target)
+        _copy_file(copy, new)
+        new.replace(target)
     else:
         target.unlink(missing_ok=True)
 
 
 def _copy_tree(source: Path, to: Path) -> None:
-    for one in (source, *sorted(source.rglob("*"))):
-        target = to / one.relative_to(source)
-        if one.is_dir():
+    for path in (source, *sorted(source.rglob("*"))):
+        target = to / path.relative_to(source)
+        if path.is_dir():
             target.mkdir(mode=0o700)
             with closing_descriptor(os.open(target, os.O_RDONLY)) as descriptor:
                 _leave_to_owner(descriptor, target.parent)
         else:
             with suppress(FileNotFoundError):  # a running daemon has replaced or removed it
-                _copy_file(one, target)
+                _copy_file(path, target)
 
 
 def _copy_file(source: Path, to: Path) -> None:

@@ -1,11 +1,11 @@
-"""The files of a store: its directory and lock, its database, and what can be wrong with them.
+"""The files of a store: its directory and lock, its database, and the errors of opening them.
 
 One connection writes and checkpoints; the others only read. That is not only for speed: if two
 connections checkpoint, SQLite 3.7.0 to 3.51.2 can corrupt the file (sqlite.org/wal.html, "the
 WAL-reset bug", read 2026-11).
 
-The lock is `flock` on a file of its own. The kernel releases it however its holder dies, and it
-also works between two openings within one process.
+The lock is `flock` on a separate file. The kernel releases it however its holder dies, and it also
+works between two openings within one process.
 """
 
 import errno
@@ -65,18 +65,18 @@ def is_full(error: sqlite3.Error) -> bool:
 
 
 def unusable(error: sqlite3.Error | OSError, path: Path) -> StoreUnusable:
-    """Return an error that says what is wrong with `path` and what to do.
+    """Return an error that names the fault of `path` and its remedy.
 
-    It quotes SQLite's text only for errors that have no line of ours.
+    It quotes SQLite's text only for errors without a line in the tables above.
     """
     if isinstance(error, OSError):
-        known = _BY_ERRNO.get(error.errno) if error.errno is not None else None
-        own = (error.strerror or "unknown reason").lower()
+        line = _BY_ERRNO.get(error.errno) if error.errno is not None else None
+        text = (error.strerror or "unknown reason").lower()
     else:
         code = primary_code(error)
-        known = _BY_CODE.get(code) if code is not None else None
-        own = " ".join(str(error).split())
-    return StoreUnusable((known or f"`{{path}}` can't be used: {own}").format(path=path))
+        line = _BY_CODE.get(code) if code is not None else None
+        text = " ".join(str(error).split())
+    return StoreUnusable((line or f"`{{path}}` can't be used: {text}").format(path=path))
 
 
 def lock_directory(directory: Path) -> int:
@@ -96,8 +96,10 @@ def lock_directory(directory: Path) -> int:
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     except BlockingIOError as error:
         os.close(descriptor)
-        known = f" (pid {holder})" if (holder := holder_of(directory)) else ""
-        message = f"another zeroclaw{known} runs on `{directory}`; stop it, or name another data directory"
+        pid = f" (pid {holder})" if (holder := holder_of(directory)) else ""
+        message = (
+            f"another zeroclaw{pid} runs on `{directory}`; stop it, or name another data directory"
+        )
         raise StoreUnusable(message) from error
     except OSError as error:
         os.close(descriptor)
@@ -110,7 +112,7 @@ RESTORING = f"{FILE_NAME}.restoring"
 """A backup that is about to replace the database."""
 LOG_SUFFIX = "-wal"
 SIDE_SUFFIXES = (LOG_SUFFIX, "-shm", "-journal")
-"""Of SQLite's files next to a database."""
+"""Suffixes of SQLite's files next to a database."""
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 _FIXED_SQLITE = (3, 51, 3)
 _BACKPORTS = ((3, 50, 7), (3, 44, 6))
@@ -119,7 +121,7 @@ _JOURNAL_LIMIT_BYTES = 64 * 2**20  # the write-ahead log is truncated to this af
 
 
 def discard(directory: Path) -> None:
-    """Remove what a `restore` left that did not come to its end."""
+    """Remove the files of a `restore` that was interrupted."""
     for suffix in ("", *SIDE_SUFFIXES):
         (directory / f"{RESTORING}{suffix}").unlink(missing_ok=True)
 
@@ -241,11 +243,11 @@ def check_is_there(directory: Path) -> None:
 def _make_private(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = directory.stat()
+        status = directory.stat()
         # Leave a directory alone that another user owns (a mounted volume) or that everyone shares
         # (/tmp); the files in it are private anyway.
-        is_own = found.st_uid == os.getuid() and not found.st_mode & stat.S_ISVTX
-        if is_own and found.st_mode & 0o077:
+        is_ours = status.st_uid == os.getuid() and not status.st_mode & stat.S_ISVTX
+        if is_ours and status.st_mode & 0o077:
             directory.chmod(0o700)
     except OSError as error:
         raise unusable(error, directory) from error

@@ -1,7 +1,7 @@
-"""The reads of a store: the daemon's own, or by a command that only looks.
+"""The reads of a store: those of the daemon, and those of a read-only command.
 
-One thread runs the reads one by one, on a connection that can't write. A command that only looks
-may do so while a daemon runs: it writes nothing and folds in no log.
+One thread runs the reads one by one, on a connection that can't write. A read-only command may run
+while a daemon runs: it writes nothing and checkpoints no log.
 
 Short reads run on the event loop itself, on a second such connection. Reading a row by key takes
 some 20 µs, and the trip to a thread and back takes ten times that; a turn made a dozen of them, a
@@ -57,7 +57,7 @@ class Reader:
         self._inline = self._connections[1]
 
     def stop(self) -> None:
-        """Finish what is queued, close the connections, end the thread; call it once."""
+        """Finish the queued reads, close the connections, end the thread; call it once."""
         self._stopping, self._inline = True, None
         self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
@@ -180,8 +180,8 @@ class _ReadOnlyStore(StoreReads):
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         while rows := await super().select(query):
-            if found := tuple(row for row in rows if not is_reference(row.body)):
-                return found
+            if readable := tuple(row for row in rows if not is_reference(row.body)):
+                return readable
             query = replace(query, after=rows[-1].key)
         return ()
 
@@ -189,7 +189,7 @@ class _ReadOnlyStore(StoreReads):
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
         found = await super().read(log, stream, after=after, limit=limit)
-        return tuple(one for one in found if not is_reference(one.body))
+        return tuple(entry for entry in found if not is_reference(entry.body))
 
 
 @asynccontextmanager
@@ -199,7 +199,7 @@ async def open_read_only(directory: Path) -> AsyncGenerator[StoreReads]:
     Off-the-record content is left out.
 
     Raises:
-        StoreUnusable: There is none, it can't be read, or it is of a newer release.
+        StoreUnusable: There is no store, it can't be read, or it is of a newer release.
     """
     await asyncio.to_thread(check_is_there, directory)
     reader = Reader(directory)

@@ -15,7 +15,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.atomic_file import closing_descriptor, sync_directory
 from zeroclaw.value import Value
 
-APPLICATION_ID = 0x5A434C57  # "ZCLW"; distinguishes our files from other programs'
+APPLICATION_ID = 0x5A434C57  # "ZCLW"; distinguishes zeroclaw's files from other programs'
 
 
 class Migration(Value):
@@ -101,10 +101,10 @@ def _back_up(connection: sqlite3.Connection, path: Path, number: int) -> None:
     copy = backup_path(path, number)
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    fresh = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with closing_descriptor(fresh):
+    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    with closing_descriptor(descriptor):
         connection.execute("VACUUM INTO ?", (str(unfinished),))
-        os.fsync(fresh)
+        os.fsync(descriptor)
     unfinished.replace(copy)
     sync_directory(path.parent)
 

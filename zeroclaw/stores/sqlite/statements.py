@@ -80,7 +80,7 @@ def count(connection: sqlite3.Connection, query: Query) -> int:
 
 def absent(connection: sqlite3.Connection) -> frozenset[RowKind]:
     """Return the kinds that have no rows."""
-    return frozenset(one for one in RowKind if not select(connection, Query(kind=one, limit=1)))
+    return frozenset(kind for kind in RowKind if not select(connection, Query(kind=kind, limit=1)))
 
 
 def read_log(
@@ -156,11 +156,11 @@ def _filters(query: Query) -> tuple[str, list[str | int]]:
     if query.conversation is not None:
         clauses.append("conversation = ?")
         values.append(query.conversation)
-    for column, wanted in (("state", query.state), ("place", query.place)):
-        if wanted is not None:
+    for column, value in (("state", query.state), ("place", query.place)):
+        if value is not None:
             # The index is partial: this term tells SQLite that it may use it.
-            clauses.append(f"{column} = ? AND {column} <> ''" if wanted else f"{column} = ?")
-            values.append(wanted)
+            clauses.append(f"{column} = ? AND {column} <> ''" if value else f"{column} = ?")
+            values.append(value)
     if query.due_before is not None:
         clauses.append("due_at < ?")
         values.append(to_microseconds(query.due_before))
@@ -186,7 +186,7 @@ _REWRITTEN_BYTES = 64 * 2**20  # commits wait for it
 _RELEASE_AT_ONCE = 1024  # each page costs a write, during which other jobs wait
 _PURGE_AT_ONCE = 512  # more than a full group usually claims, so that the table shrinks again
 
-# What sqlite3 raises for a value that can't be bound or has the wrong type for its column. Only the
+# sqlite3's errors for a value that can't be bound or has the wrong type for its column. Only the
 # commit with that value fails, not the others in its group.
 _UNSTORABLE = (
     OverflowError,
@@ -253,13 +253,13 @@ def rewrite(connection: sqlite3.Connection, directory: Path) -> None:
 
     A page that was split keeps copies of rows that moved away, which `secure_delete` does not reach.
     """
-    pages, page_bytes = (number(connection, f"PRAGMA page_{one}") for one in ("count", "size"))
-    if pages * page_bytes <= _REWRITTEN_BYTES:
-        beside = str(directory).replace("'", "''")
+    pages = number(connection, "PRAGMA page_count")
+    if pages * number(connection, "PRAGMA page_size") <= _REWRITTEN_BYTES:
+        folder = str(directory).replace("'", "''")
         try:
             # With the copy in memory, a small container is killed, and again at each start.
             connection.executescript(
-                f"PRAGMA temp_store_directory = '{beside}'; PRAGMA temp_store = FILE; VACUUM"
+                f"PRAGMA temp_store_directory = '{folder}'; PRAGMA temp_store = FILE; VACUUM"
             )
         finally:
             connection.executescript("PRAGMA temp_store_directory = ''; PRAGMA temp_store = MEMORY")

@@ -21,7 +21,7 @@ from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
 
 T = TypeVar("T")
 
-_WAITING = 1024  # jobs and queries in both queues together; further callers wait for a place
+_MAX_QUEUED = 1024  # jobs and queries in both queues together; further callers wait
 
 
 async def open_store(directory: Path, *, clock: Clock, log: Log | None = None) -> "SqliteStore":
@@ -62,13 +62,13 @@ class SqliteStore(StoreReads):
     ) -> None:
         self._directory = directory
         self._clock = clock
-        self._places = asyncio.Semaphore(_WAITING)
+        self._slots = asyncio.Semaphore(_MAX_QUEUED)
         super().__init__(Reader(directory))
         self._writer = Writer(
-            directory, open_files=open_files, on_answers=self._free_places, log=log
+            directory, open_files=open_files, on_answers=self._free_slots, log=log
         )
         self._closing = False
-        # Kinds without any row. Most stores have no grants, notes or marks; a turn asks four times.
+        # Kinds without any row. Most stores have no grants, notes or marks; a turn reads four of them.
         self._absent = frozenset[RowKind]()
 
     async def open(self) -> Opened:
@@ -87,7 +87,7 @@ class SqliteStore(StoreReads):
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing, see `Store.commit`."""
-        self._absent -= {one.kind for one in commit.writes if isinstance(one, Put)}
+        self._absent -= {write.kind for write in commit.writes if isinstance(write, Put)}
         now_us = to_microseconds(self._clock.now())
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self._put(CommitJob(commit=commit, now_us=now_us, done=done))
@@ -112,7 +112,7 @@ class SqliteStore(StoreReads):
         return await self._read(lambda _: _size_bytes(self._directory))
 
     async def aclose(self) -> None:
-        """Finish what is queued, then close and unlock the directory; safe to call twice."""
+        """Finish the queued jobs, then close and unlock the directory; safe to call twice."""
         if not self._closing:
             self._stop()
         await asyncio.shield(self._writer.closed)
@@ -121,24 +121,24 @@ class SqliteStore(StoreReads):
         self._closing = True
         self._absent = frozenset[RowKind]()  # reads of these kinds must fail like all others
         self._reader.stop()
-        # The writer closes last, so that its close folds the write-ahead log into the file.
+        # The writer closes last, so that its close checkpoints the write-ahead log.
         self._writer.stop(before_closing=self._reader.join)
 
     async def _put(self, job: Job) -> None:
-        await self._places.acquire()
+        await self._slots.acquire()
         if self._closing:
-            self._places.release()
+            self._slots.release()
             message = "the store is closed"
             raise StoreUnusable(message)
         self._writer.put(job)
 
     async def _read(self, read: Read[T]) -> T:
-        async with self._places:
+        async with self._slots:
             return await self._reader.read(read)
 
-    def _free_places(self, count: int) -> None:
+    def _free_slots(self, count: int) -> None:
         for _ in range(count):
-            self._places.release()
+            self._slots.release()
 
 
 def _size_bytes(directory: Path) -> int:

@@ -1,12 +1,12 @@
 """The writer thread: many commits, one disk sync.
 
-It takes one job, drains the queue (up to 256), applies each commit in a savepoint of its own inside
-one transaction, and answers all of them after COMMIT. So a rejected commit does not affect the
+It takes one job, drains the queue (up to 256), applies each commit in a separate savepoint of one
+transaction, and answers all of them after COMMIT. So a rejected commit does not affect the
 others, and while one sync runs, the next group gathers: on a disk that syncs 300 times a second, 64
 tasks commit thousands of times a second.
 
 No caller is answered before COMMIT, not even a rejected one: if the first of two duplicates then
-fails to reach the disk, the second must not have been told "already claimed". Leases use the same
+fails to reach the disk, the second must not have got "already claimed". Leases use the same
 queue, so when a lease returns, every commit with an older fence is either on disk or will be
 rejected.
 """
@@ -46,7 +46,7 @@ _LEASES_PER_EPOCH = 2**32  # high bits: epoch, low bits: lease; together below 2
 
 
 class Fences:
-    """The newest fence of each conversation, as long as someone keeps a reference to it.
+    """The newest fence of each conversation, as long as its holder has a reference to it.
 
     Once it is released, all older fences are invalid, so it need not be remembered.
     """
@@ -78,7 +78,7 @@ class Fences:
             message = f"a fence of `{fence.conversation}` was shown for `{commit.conversation}`"
             raise Fenced(message)
         if self._newest.get(fence.conversation) != fence:
-            message = f"somebody newer holds conversation `{fence.conversation}`"
+            message = f"conversation `{fence.conversation}` has a newer fence"
             raise Fenced(message)
 
 
@@ -107,7 +107,7 @@ _Answer = Fence | StoreRefused | StoreUnusable | None
 
 
 class Writer:
-    """Owns the writing connection from opening to closing, on a thread of its own."""
+    """Owns the writing connection from opening to closing, on a separate thread."""
 
     def __init__(
         self,
@@ -154,11 +154,11 @@ class Writer:
             self._jobs.put(job)
 
     def stop(self, before_closing: Callable[[], None]) -> None:
-        """Finish what is queued, call `before_closing` on the thread, close the files, end."""
+        """Finish the queued jobs, call `before_closing` on the thread, close the files, end."""
         self._before_closing = before_closing
         self._jobs.put(None)
 
-    def _answer(self, answers: list[tuple[Job, _Answer]], left_out: int = 0) -> None:
+    def _answer(self, answers: list[tuple[Job, _Answer]], cancelled: int = 0) -> None:
         for job, answer in answers:
             if job.done.done():  # its caller was cancelled
                 continue
@@ -168,21 +168,21 @@ class Writer:
                 job.done.set_result(None)
             elif answer is not None:
                 job.done.set_result(answer)
-        self._on_answers(len(answers) + left_out)
+        self._on_answers(len(answers) + cancelled)
 
     def _end(self) -> None:
-        left = list(self._taken)
-        while not self._jobs.empty():  # nobody else takes jobs any more
+        jobs = list(self._taken)
+        while not self._jobs.empty():  # no other thread takes jobs any more
             if (job := self._jobs.get()) is not None:
-                left.append(job)
+                jobs.append(job)
         if not self.closed.done():
             self.closed.set_result(None)
         line = _CLOSED if self._before_closing else "the store stopped by a fault; restart zeroclaw"
-        self._answer([(job, StoreUnusable(line)) for job in left])
+        self._answer([(job, StoreUnusable(line)) for job in jobs])
 
     # --- runs on the thread ---
 
-    def _tell(self, callback: Callable[[], None]) -> None:
+    def _call_on_loop(self, callback: Callable[[], None]) -> None:
         # If the loop was closed, no caller is left to tell; commits stay committed.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
@@ -191,14 +191,18 @@ class Writer:
         try:
             files = self._open_files()
         except StoreUnusable as error:
-            trouble = error
-            self._tell(lambda: None if self.opened.done() else self.opened.set_exception(trouble))
-            self._tell(self._end)
+            failure = error
+            self._call_on_loop(
+                lambda: None if self.opened.done() else self.opened.set_exception(failure)
+            )
+            self._call_on_loop(self._end)
             return
         try:
             fences = Fences(files.epoch)
             self._inode = self._path.stat().st_ino
-            self._tell(lambda: None if self.opened.done() else self.opened.set_result(files))
+            self._call_on_loop(
+                lambda: None if self.opened.done() else self.opened.set_result(files)
+            )
             while self._take():
                 self._work(files.connection, fences)
             if self._before_closing is not None:
@@ -206,7 +210,7 @@ class Writer:
         finally:
             # Even if a bug ends the thread, all callers are answered and the lock is released.
             files.close()
-            self._tell(self._end)
+            self._call_on_loop(self._end)
 
     def _take(self) -> bool:
         """Wait for jobs and take a group of them; False once asked to stop and all is done."""
@@ -227,7 +231,7 @@ class Writer:
 
     def _work(self, connection: sqlite3.Connection, fences: Fences) -> None:
         waiting = [job for job in self._taken if not job.done.cancelled()]
-        left_out = len(self._taken) - len(waiting)
+        cancelled = len(self._taken) - len(waiting)
         if any(map(_ends_erasure, waiting)):
             # Before its end is written: after a kill, the whole erasure is carried out again.
             try:
@@ -238,18 +242,18 @@ class Writer:
                 # The last: SQLite is told the directory's name as text, and not every name is one.
                 if (log := self._log) is not None:
                     why = str(error) or "no memory is left"
-                    self._tell(partial(log, "file_not_rewritten", why=why, level="warning"))
+                    self._call_on_loop(partial(log, "file_not_rewritten", why=why, level="warning"))
         answers = self._write_group(connection, fences, waiting)
-        # The group is committed; what can't be released now is released next time.
+        # The group is committed; pages that can't be released now are released next time.
         with suppress(sqlite3.Error):
             if not _REMOVALS.isdisjoint(_kinds(waiting)):
                 self._is_log_due |= any(map(_ends_erasure, waiting))
                 release_pages(connection)
             if self._is_log_due:
-                # Old frames of the log hold what was said until newer ones happen to cover them.
+                # Old frames of the log hold erased messages until newer ones happen to cover them.
                 self._is_log_due = not empty_log(connection)
         self._taken.clear()
-        self._tell(lambda: self._answer(answers, left_out))
+        self._call_on_loop(lambda: self._answer(answers, cancelled))
 
     def _write_group(
         self, connection: sqlite3.Connection, fences: Fences, jobs: list[Job]
@@ -289,7 +293,7 @@ class Writer:
             return self._path.stat().st_ino != self._inode
         except (FileNotFoundError, NotADirectoryError):
             return True
-        except OSError:  # it can't be looked at just now, and SQLite has it open
+        except OSError:  # its state is unknown, and SQLite has it open
             return False
 
     def _serve_among_others(
@@ -325,7 +329,7 @@ def _kinds(jobs: list[Job]) -> set[type[Write]]:
 
 def _ends_erasure(job: Job) -> bool:
     writes = job.commit.writes if isinstance(job, CommitJob) else ()
-    return any(isinstance(one, Delete) and one.kind is RowKind.FORGETTING for one in writes)
+    return any(isinstance(it, Delete) and it.kind is RowKind.FORGETTING for it in writes)
 
 
 def _size_bytes(job: Job) -> int:

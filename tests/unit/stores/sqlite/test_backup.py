@@ -122,7 +122,7 @@ def test_nothing_is_copied_over_something_else(tmp_path: Path) -> None:
     """A place that is taken is refused."""
     keep(tmp_path / "data", "a")
     (tmp_path / "copy").mkdir()
-    with pytest.raises(StoreUnusable, match="is there already"):
+    with pytest.raises(StoreUnusable, match="already exists"):
         back_up(tmp_path / "data", tmp_path / "copy", files=(), progress=quietly)
     assert list((tmp_path / "copy").iterdir()) == []
 
