@@ -20,8 +20,7 @@ async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
         return
     path, commands = f"/applications/{application}/commands", api_commands(menu)
     try:
-        found: Json = {"commands": await rest.read(f"{path}?with_localizations=true")}
-        registered = objects(found, "commands")
+        registered = objects({"all": await rest.read(f"{path}?with_localizations=true")}, "all")
         if sorted(map(_essence, registered)) == sorted(map(_essence, commands)):
             return
         await rest.call("PUT", path, commands)
@@ -33,8 +32,7 @@ async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
 def api_commands(menu: Menu) -> list[dict[str, object]]:
     """Return the commands in the API's form: `/ask` first, then the bot's own."""
     typed = _option(ARGUMENTS, menu.typed, is_required=False) if menu.typed else None
-    entries = menu.everyone[: MAX_COMMANDS - 1]
-    commands = [_command(entry.name, entry.does, typed) for entry in entries]
+    commands = [_command(item.name, item.does, typed) for item in menu.everyone[: MAX_COMMANDS - 1]]
     if menu.ask:
         question = _option(QUESTION, menu.ask, is_required=True)
         commands.insert(0, _command(ASK, menu.ask, question))

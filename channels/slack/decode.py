@@ -46,7 +46,7 @@ MAX_FILES = 20
 Above = Sequence[Json] | None
 """The messages of a thread that the bot is called into; None if that can't be read."""
 MAX_ABOVE = 20
-"""How many of these it is told of besides the first, the newest."""
+"""How many of these the bot reads in addition to the first, the newest ones."""
 NOT_READ = "[what stands above this in its thread could not be read]\n\n"
 
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
@@ -114,7 +114,7 @@ class Reading(Value):
 
     def text(self) -> str:
         """Return the position as a cursor."""
-        threads = (f"{one}:{ts}" for one, ts in self.threads.items())
+        threads = (f"{thread}:{ts}" for thread, ts in self.threads.items())
         return " ".join((self.top or "-", *threads, *filter(None, (self.was,))))
 
 
@@ -122,25 +122,25 @@ def read_cursor(cursor: str) -> Reading:
     """Parse a cursor, leaving out its invalid parts."""
     top, *threads = cursor.split(" ")
     was = threads.pop() if threads and is_id(threads[-1]) else ""
-    pairs = (one.partition(":") for one in threads[-MAX_THREADS:])
-    known = {one: ts for one, _, ts in pairs if is_ts(one) and is_ts(ts)}
-    return Reading(top=top if is_ts(top) else "", threads=known, was=was)
+    pairs = (pair.partition(":") for pair in threads[-MAX_THREADS:])
+    newest = {thread: ts for thread, _, ts in pairs if is_ts(thread) and is_ts(ts)}
+    return Reading(top=top if is_ts(top) else "", threads=newest, was=was)
 
 
-def is_ts(found: str) -> bool:
+def is_ts(value: str) -> bool:
     """Whether a text can be a message's id."""
-    return _TS.fullmatch(found) is not None
+    return _TS.fullmatch(value) is not None
 
 
-def is_id(found: str) -> bool:
+def is_id(value: str) -> bool:
     """Whether a text can be the id of a person or a channel."""
-    return _ID.fullmatch(found) is not None
+    return _ID.fullmatch(value) is not None
 
 
 def order(ts: str) -> tuple[int, str]:
     """Return the sort key of a message's id."""
-    seconds, _, rest = ts.partition(".")
-    return (int(seconds), rest.ljust(9, "0")) if is_ts(ts) else (0, "")
+    seconds, _, fraction = ts.partition(".")
+    return (int(seconds), fraction.ljust(9, "0")) if is_ts(ts) else (0, "")
 
 
 class Decoded(Value):
@@ -155,7 +155,7 @@ class Decoded(Value):
     trigger: str = ""
 
 
-def is_elsewhere(payload: Json, me: Bot) -> bool:
+def is_elsewhere(payload: Json, bot: Bot) -> bool:
     """Whether an event is from another workspace, where the same ids mean other people.
 
     An event of a channel that two workspaces share names the workspace through which the app receives
@@ -168,7 +168,7 @@ def is_elsewhere(payload: Json, me: Bot) -> bool:
         or text(payload, "team_id")
         or text(inner(payload, "team"), "id")
     )
-    return bool(team) and team != me.account.partition("-")[0]
+    return bool(team) and team != bot.account.partition("-")[0]
 
 
 # --- messages --------------------------------------------------------------------------------------
@@ -187,13 +187,13 @@ def chat_of(event: Json) -> str:
 
 
 def message(
-    event: Json, me: Bot, reading: Reading, *, event_id: str, is_begun: bool, above: Above
+    event: Json, bot: Bot, reading: Reading, *, event_id: str, is_begun: bool, above: Above
 ) -> Decoded | Skipped:
     """Decode a message event.
 
     Args:
         event: A live event, or a message from a history with its channel added.
-        me: The receiving account.
+        bot: The receiving account.
         reading: The reading position of its chat before this event.
         event_id: The event's id, empty for a message from a history.
         is_begun: Its thread is a conversation with the bot.
@@ -204,16 +204,16 @@ def message(
         return Skipped(reason="no chat")
     subtype = text(event, "subtype")
     if subtype == "message_changed":
-        return _changed(event, me)
+        return _changed(event, bot)
     if subtype == "message_deleted":
-        return _deleted(event, me)
+        return _deleted(event, bot)
     ts, thread = text(event, "ts"), _thread_of(event, chat)
-    if subtype not in _TAKEN or not is_ts(ts) or not _is_person(event, me):
+    if subtype not in _TAKEN or not is_ts(ts) or not _is_person(event, bot):
         return Skipped(reason="not by a person")
-    is_asked = is_meant(event, me) or (is_begun and me.channels == "mentioned")
+    is_asked = is_meant(event, bot) or (is_begun and bot.channels == "mentioned")
     if not chat.startswith(DIRECT) and not is_asked:
         return Skipped(reason="not meant for the bot")
-    said, files = _said(event, me, above), _files(event)
+    said, files = _said(event, bot, above), _files(event)
     command = command_of(said.wrote)
     if not said.text and not files:
         return Skipped(reason="empty")
@@ -225,7 +225,7 @@ def message(
         f"client/{user}/{client[:100]}" if client else "",
     )
     envelope = Envelope(
-        address=address_of(me, chat, thread),
+        address=address_of(bot, chat, thread),
         sender=Sender(id=user, verified=True),
         dedup=tuple(filter(None, keys)),
         body=command or said,
@@ -237,83 +237,83 @@ def message(
     return Decoded(envelope=envelope)
 
 
-def is_meant(event: Json, me: Bot) -> bool:
+def is_meant(event: Json, bot: Bot) -> bool:
     """Whether a message in a channel is for the bot wherever it stands there."""
-    is_called = me.channels == "mentioned" and f"<@{me.user}" in text(event, "text")
-    return is_called or me.channels == "all"
+    is_called = bot.channels == "mentioned" and f"<@{bot.user}" in text(event, "text")
+    return is_called or bot.channels == "all"
 
 
-def _said(event: Json, me: Bot, above: Above = ()) -> Said:
+def _said(event: Json, bot: Bot, above: Above = ()) -> Said:
     """Return a message's text, after what stands above it in a thread, and before what it shares."""
-    words, shared = unmarked(text(event, "text"), me), _shared(event)
+    words, shared = unmarked(text(event, "text"), bot), _shared(event)
     first, *others = [one for one in above or () if text(one, "ts") != text(event, "ts")] or [{}]
-    quotes = (_told(one, me) for one in (first, *others[-MAX_ABOVE:]))
+    quotes = (_told(one, bot) for one in (first, *others[-MAX_ABOVE:]))
     told = NOT_READ if above is None else "".join(quotes)
     whole = f"{told}{words}\n\n{shared}".strip() if told or shared else words
     return Said(text=whole, own=words if told or shared else None, quoted=_files(first))
 
 
-def _told(event: Json, me: Bot) -> str:
+def _told(event: Json, bot: Bot) -> str:
     """Return a message of a thread as a quote; those of other apps may be attachments alone."""
-    said, by = unmarked(text(event, "text"), me), text(event, "user")
+    said, by = unmarked(text(event, "text"), bot), text(event, "user")
     shown = said or "\n".join(text(one, "fallback") for one in objects(event, "attachments"))
     who = plain_name(text(event, "username") or by) or "an app"
-    return quote(shown, "" if by == me.user else who)
+    return quote(shown, "" if by == bot.user else who)
 
 
-def _is_person(event: Json, me: Bot) -> bool:
+def _is_person(event: Json, bot: Bot) -> bool:
     user = text(event, "user")
-    return is_id(user) and not text(event, "bot_id") and user not in {me.user, "USLACKBOT"}
+    return is_id(user) and not text(event, "bot_id") and user not in {bot.user, "USLACKBOT"}
 
 
-def _changed(event: Json, me: Bot) -> Decoded | Skipped:
+def _changed(event: Json, bot: Bot) -> Decoded | Skipped:
     """Decode an edit; Slack sends the same event when a link is unfurled or a thread grows."""
-    now, before = inner(event, "message"), inner(event, "previous_message")
-    if text(now, "subtype") == "tombstone":  # it began a thread, which stays
-        return _deleted(event, me)
-    ts, edited = text(now, "ts"), text(inner(now, "edited"), "ts")
-    is_edit = is_ts(ts) and is_ts(edited) and text(now, "text") != text(before, "text")
-    if not is_edit or not _is_person(now, me):
+    after, before = inner(event, "message"), inner(event, "previous_message")
+    if text(after, "subtype") == "tombstone":  # it began a thread, which stays
+        return _deleted(event, bot)
+    ts, edited = text(after, "ts"), text(inner(after, "edited"), "ts")
+    is_edit = is_ts(ts) and is_ts(edited) and text(after, "text") != text(before, "text")
+    if not is_edit or not _is_person(after, bot):
         return Skipped(reason="no edit of a person's")
-    said = _said(now, me)
+    said = _said(after, bot)
     key = f"edit/{ts}/{edited}/{text_hash(said.text)}"
-    return _revised(event, me, now, Edited(message=ts, said=said), key=key)
+    return _revised(event, bot, after, Edited(message=ts, said=said), key=key)
 
 
-def _deleted(event: Json, me: Bot) -> Decoded | Skipped:
+def _deleted(event: Json, bot: Bot) -> Decoded | Skipped:
     before = inner(event, "previous_message")
     ts = text(before, "ts")
-    if not _is_person(before, me) or not is_ts(ts):
+    if not _is_person(before, bot) or not is_ts(ts):
         return Skipped(reason="no message of a person's")
-    return _revised(event, me, before, Deleted(message=ts), key=f"deletion/{ts}")
+    return _revised(event, bot, before, Deleted(message=ts), key=f"deletion/{ts}")
 
 
-def _revised(event: Json, me: Bot, whose: Json, body: Body, *, key: str) -> Decoded:
+def _revised(event: Json, bot: Bot, message: Json, body: Body, *, key: str) -> Decoded:
     chat = chat_of(event)
     return Decoded(
         envelope=Envelope(
-            address=address_of(me, chat, _thread_of(whose, chat)),
-            sender=Sender(id=text(whose, "user"), verified=True),
+            address=address_of(bot, chat, _thread_of(message, chat)),
+            sender=Sender(id=text(message, "user"), verified=True),
             dedup=(f"{key}/{text(event, 'channel')}",),
             body=body,
-            sent_at=_instant(text(inner(whose, "edited"), "ts")),
+            sent_at=_instant(text(inner(message, "edited"), "ts")),
         )
     )
 
 
-def _thread_of(said: Json, chat: str) -> str:
+def _thread_of(message: Json, chat: str) -> str:
     """Return the thread of a message, empty for none; in a channel each message is in one or begins one."""
-    ts, thread = text(said, "ts"), text(said, "thread_ts")
+    ts, thread = text(message, "ts"), text(message, "thread_ts")
     if is_ts(thread) and thread != ts:
         return thread
     return "" if chat.startswith(DIRECT) else ts
 
 
-def address_of(me: Bot, chat: str, thread: str) -> Address:
+def address_of(bot: Bot, chat: str, thread: str) -> Address:
     """Return the address of a chat, or of a thread in it; `thread` is empty for none."""
     direct = chat.startswith(DIRECT)
     return Address(
-        channel=me.channel, account=me.account, chat=chat, thread=thread or None, direct=direct
+        channel=bot.channel, account=bot.account, chat=chat, thread=thread or None, direct=direct
     )
 
 
@@ -335,19 +335,19 @@ def _files(event: Json) -> tuple[Attachment, ...]:
     return tuple(one for one in files if is_id(one.reference))
 
 
-def unmarked(said: str, me: Bot) -> str:
+def unmarked(said: str, bot: Bot) -> str:
     """Return a message's text as it was typed, without the mention of the bot, unless that is all.
 
     Slack escapes three characters and writes mentions and links in angle brackets ("Formatting text",
     docs.slack.dev, read 2026-11).
     """
-    calls = f"<@{me.user}"
+    calls = f"<@{bot.user}"
     is_called = said.lstrip().startswith(calls)
 
     def shown(tag: re.Match[str]) -> str:
         inside = tag[1]
         if person := _MENTION.fullmatch(inside):
-            return "" if person[1] == me.user else f"@{person[1]}"
+            return "" if person[1] == bot.user else f"@{person[1]}"
         if named := _NAMED.fullmatch(inside):
             sign = "#" if inside.startswith("#") else "@"
             return f"{sign}{(named[2] or named[1]).removeprefix('@').removeprefix('#')}"
@@ -357,19 +357,19 @@ def unmarked(said: str, me: Bot) -> str:
 
     words = _TAG.sub(shown, said) if "<" in said else said
     words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return (words.strip() or f"@{me.user}") if is_called else words
+    return (words.strip() or f"@{bot.user}") if is_called else words
 
 
 # --- presses, forms, slash commands ----------------------------------------------------------------
 
 
-def pressed(payload: Json, me: Bot, known: Container[str] = ()) -> Decoded | Skipped:
+def pressed(payload: Json, bot: Bot, known: Container[str] = ()) -> Decoded | Skipped:
     """Decode a press of a button or a submitted form; `known` are the chats that have a position."""
     user = text(inner(payload, "user"), "id")
     if not is_id(user):
         return Skipped(reason="nobody")
     if text(payload, "type") == "view_submission":
-        return _sent(payload, me, user)
+        return _sent(payload, bot, user)
     actions = objects(payload, "actions")
     action = as_object(actions[0] if actions else None)
     choice = _CHOICES.get(text(action, "action_id").partition(":")[0])
@@ -377,10 +377,12 @@ def pressed(payload: Json, me: Bot, known: Container[str] = ()) -> Decoded | Ski
     if text(payload, "type") != "block_actions" or choice is None or not approval:
         return Skipped(reason="no button of ours")
     box = inner(payload, "container")
-    card = _card(me, text(box, "channel_id"), text(box, "message_ts"), text(box, "thread_ts"), user)
+    card = _card(
+        bot, text(box, "channel_id"), text(box, "message_ts"), text(box, "thread_ts"), user
+    )
     body = Pressed(approval=ApprovalId(approval[:200]), choice=choice, card=card)
     key = f"press/{text(box, 'channel_id')}/{text(box, 'message_ts')}/{at}/{approval[:200]}"
-    taken = _by(user, _place(me, user, card), body, key, trigger=text(payload, "trigger_id"))
+    taken = _by(user, _place(bot, user, card), body, key, trigger=text(payload, "trigger_id"))
     if card is None or not card.address.direct or card.address.chat in known:
         return taken
     # Nothing was written there that the bot took, so reading begins at the card.
@@ -389,35 +391,35 @@ def pressed(payload: Json, me: Bot, known: Container[str] = ()) -> Decoded | Ski
     return replace(taken, envelope=replace(taken.envelope, position=position))
 
 
-def _sent(payload: Json, me: Bot, user: str) -> Decoded | Skipped:
+def _sent(payload: Json, bot: Bot, user: str) -> Decoded | Skipped:
     view = inner(payload, "view")
     carried = as_object(parse_json(text(view, "private_metadata").encode()))
     approval = text(carried, "approval")
     if text(view, "callback_id") != FORM or not approval:
         return Skipped(reason="no form of ours")
     typed = text(inner(view, "state", "values", FIELD, FIELD), "value")
-    card = _card(me, text(carried, "channel"), text(carried, "ts"), text(carried, "thread"), user)
+    card = _card(bot, text(carried, "channel"), text(carried, "ts"), text(carried, "thread"), user)
     body = Pressed(
         approval=ApprovalId(approval[:200]), choice="deny", reason=typed[:500], card=card
     )
-    return _by(user, _place(me, user, card), body, f"form/{text(view, 'id')}/{approval[:200]}")
+    return _by(user, _place(bot, user, card), body, f"form/{text(view, 'id')}/{approval[:200]}")
 
 
-def _card(me: Bot, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
+def _card(bot: Bot, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
     if not is_id(channel) or not is_ts(ts):
         return None
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
     place = thread if is_ts(thread) and thread != ts else ""
-    return MessageRef(address=address_of(me, chat, place), message=ts)
+    return MessageRef(address=address_of(bot, chat, place), message=ts)
 
 
-def _place(me: Bot, user: str, card: MessageRef | None) -> Address:
-    return address_of(me, f"{DIRECT}{user}", "") if card is None else card.address
+def _place(bot: Bot, user: str, card: MessageRef | None) -> Address:
+    return address_of(bot, f"{DIRECT}{user}", "") if card is None else card.address
 
 
 def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Decoded:
-    who = Sender(id=user, verified=True)
-    envelope = Envelope(address=address, sender=who, dedup=(key,), body=body)
+    sender = Sender(id=user, verified=True)
+    envelope = Envelope(address=address, sender=sender, dedup=(key,), body=body)
     return Decoded(envelope=envelope, trigger=trigger)
 
 
@@ -427,17 +429,17 @@ def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
     return json.dumps({**said, "thread": card.address.thread or ""})
 
 
-def opened(event: Json, me: Bot, event_id: str) -> Decoded | Skipped:
+def opened(event: Json, bot: Bot, event_id: str) -> Decoded | Skipped:
     """Decode that a person opened their direct chat, or an older app's assistant, which begins a thread."""
     about = inner(event, "assistant_thread")
     user, thread = text(about, "user_id") or text(event, "user"), text(about, "thread_ts")
     if not is_id(user) or not (is_ts(thread) if about else text(event, "tab") == "messages"):
         return Skipped(reason="nobody's assistant")
-    address = address_of(me, f"{DIRECT}{user}", thread)
+    address = address_of(bot, f"{DIRECT}{user}", thread)
     return _by(user, address, Membership(present=True), f"event/{event_id}")
 
 
-def moved(event: Json, me: Bot, reading: Reading, event_id: str) -> Decoded | Skipped:
+def moved(event: Json, bot: Bot, reading: Reading, event_id: str) -> Decoded | Skipped:
     """Decode that a channel has another id, as a private one has once another workspace shares it.
 
     See "channel_id_changed", docs.slack.dev, read 2026-11. It names nobody, and no person may move one.
@@ -446,24 +448,24 @@ def moved(event: Json, me: Bot, reading: Reading, event_id: str) -> Decoded | Sk
     if not is_id(old) or not is_id(new):
         return Skipped(reason="no channel that has moved")
     envelope = Envelope(
-        address=address_of(me, old, ""),
+        address=address_of(bot, old, ""),
         sender=Sender(id=old, verified=True),
         # Told again with another id, it must not bring back a conversation that `/new` has ended.
         dedup=(f"event/{event_id}", f"moved/{old}/{new}/{text(event, 'event_ts')[:30]}"),
-        body=Moved(to=address_of(me, new, "")),
+        body=Moved(to=address_of(bot, new, "")),
         position=Position(scope=new, cursor=replace(reading, was=old).text()),
     )
     return Decoded(envelope=envelope)
 
 
-def slash(payload: Json, me: Bot) -> Decoded | Skipped:
+def slash(payload: Json, bot: Bot) -> Decoded | Skipped:
     """Decode a slash command: `/zeroclaw stop` is the bot's `/stop`; without a word it is `/help`."""
     user, channel, trigger = (text(payload, key) for key in ("user_id", "channel_id", "trigger_id"))
     if not is_id(user) or not is_id(channel) or not trigger:
         return Skipped(reason="no slash command of a person's")
-    words = text(payload, "text").strip()
+    arguments = text(payload, "text").strip()
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
-    name, _, rest = words.partition(" ")
+    name, _, rest = arguments.partition(" ")
     is_word = name.isascii() and name.isalpha()
     body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")
-    return _by(user, address_of(me, chat, ""), body, f"slash/{trigger[:200]}")
+    return _by(user, address_of(bot, chat, ""), body, f"slash/{trigger[:200]}")

@@ -31,12 +31,12 @@ _ENTITY = re.compile(r"&(?=#?\w{1,40};)")
 _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
 
 
-def markdown(said: str) -> Rendered:
+def markdown(source: str) -> Rendered:
     """Return a text as Markdown for Slack, and without markup as its plain form."""
-    clean = _DROPPED.sub("", said.replace("\r\n", "\n"))
-    words = _OTHER_LINK.sub(r"]\\", _DEFINED.sub(r"\1\\[", _IMAGE.sub("", clean)))
-    body = _ENTITY.sub("&amp;", words).replace("<", "&lt;").strip()
-    return Rendered(body=body, plain=without_markup(words).strip())
+    clean = _DROPPED.sub("", source.replace("\r\n", "\n"))
+    text = _OTHER_LINK.sub(r"]\\", _DEFINED.sub(r"\1\\[", _IMAGE.sub("", clean)))
+    body = _ENTITY.sub("&amp;", text).replace("<", "&lt;").strip()
+    return Rendered(body=body, plain=without_markup(text).strip())
 
 
 def _unescaped(body: str) -> str:
@@ -48,14 +48,14 @@ def measure(rendered: Rendered) -> int:
     return max(units(rendered.body), units(rendered.plain))
 
 
-def escaped(said: str) -> str:
+def escaped(text: str) -> str:
     """Escape a text so that Slack finds no markup in it."""
-    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def short(said: str) -> str:
+def short(text: str) -> str:
     """Cut the text of an edit to what Slack accepts; it is shown in notifications only."""
-    return said.encode("utf-8", "replace")[:MAX_EDIT_BYTES].decode("utf-8", "ignore")
+    return text.encode("utf-8", "replace")[:MAX_EDIT_BYTES].decode("utf-8", "ignore")
 
 
 def blocks(
@@ -101,13 +101,13 @@ def linked(blocks: Sequence[Mapping[str, object]]) -> str:
     return "" if found is None else found[1]
 
 
-def plain_text(said: str) -> dict[str, object]:
+def plain_text(text: str) -> dict[str, object]:
     """Return a text object that Slack shows literally."""
-    return {"type": "plain_text", "text": said, "emoji": False}
+    return {"type": "plain_text", "text": text, "emoji": False}
 
 
-def text_block(said: str, *, code: bool = False) -> dict[str, object]:
+def text_block(text: str, *, code: bool = False) -> dict[str, object]:
     """Return a block with literal text of any length."""
     kind = "rich_text_preformatted" if code else "rich_text_section"
-    element = {"type": kind, "elements": [{"type": "text", "text": said or " "}]}
+    element = {"type": kind, "elements": [{"type": "text", "text": text or " "}]}
     return {"type": "rich_text", "elements": [element]}

@@ -87,14 +87,14 @@ class Streams:
             return ""
         self._starts.append(at)
         try:
-            begun = await self._calls.call("chat.startStream", {**place, "chunks": _words(said)})
+            started = await self._calls.call("chat.startStream", {**place, "chunks": _words(said)})
         except RateLimited:  # of this method only; an ordinary message may still be posted
             return ""
         except ChannelRejected as error:
             self._context.log("stream_refused", why=str(error), level="debug")
             self._refused[channel, thread] = True
             return ""
-        ts = text(begun, "ts")
+        ts = text(started, "ts")
         if not is_ts(ts):
             raise DeliveryUnknown(self._calls.http.unreadable)
         self._open[ts] = _Stream(channel=channel, thread=thread, said=said, begun_at=at, told_at=at)
@@ -141,20 +141,22 @@ class Streams:
         A failure does not affect the streamed text.
         """
         place = channel, thread
-        here = [(ts, one) for ts, one in self._open.items() if (one.channel, one.thread) == place]
-        if not here:
+        streams = [
+            (ts, one) for ts, one in self._open.items() if (one.channel, one.thread) == place
+        ]
+        if not streams:
             return False
-        ts, stream = here[-1]
+        ts, stream = streams[-1]
         at = self._context.clock.monotonic()
-        shown = {one.key: (one.tool, _STATES[one.state]) for one in doing}
-        news = {key: one for key, one in shown.items() if stream.tasks.get(key) != one}
-        if not news and stream.told_at + STILL_S <= at:
-            news = {key: one for key, one in shown.items() if one[1] == _STATES["running"]}
-        if news:
-            chunks = [_task(key, *one) for key, one in news.items()]
+        tasks = {one.key: (one.tool, _STATES[one.state]) for one in doing}
+        changed = {key: one for key, one in tasks.items() if stream.tasks.get(key) != one}
+        if not changed and stream.told_at + STILL_S <= at:
+            changed = {key: one for key, one in tasks.items() if one[1] == _STATES["running"]}
+        if changed:
+            chunks = [_task(key, *one) for key, one in changed.items()]
             said = {"channel": channel, "ts": ts, "chunks": chunks}
             await self._calls.call("chat.appendStream", said)
-            stream.tasks |= news
+            stream.tasks |= changed
             stream.told_at = at
         return True
 
@@ -182,8 +184,8 @@ class Streams:
         """End the open streams; after `CLOSE_S` leave the rest to Slack."""
         with suppress(TimeoutError, ZeroclawError):
             async with asyncio.timeout(CLOSE_S):
-                for ts, one in tuple(self._open.items()):
-                    await self.stop(one.channel, ts)
+                for ts, stream in tuple(self._open.items()):
+                    await self.stop(stream.channel, ts)
 
 
 def _words(said: str) -> list[Chunk]:
