@@ -218,8 +218,8 @@ async def test_a_bot_has_a_menu_and_a_profile() -> None:
         scope = BotCommandScopeAllPrivateChats()
         await bot.set_my_commands([BotCommand("help", "says what it can")])
         await bot.set_my_commands([("stop", "stops")], scope=scope)
-        assert [one.command for one in await bot.get_my_commands()] == ["help"]
-        assert [one.command for one in await bot.get_my_commands(scope=scope)] == ["stop"]
+        assert [command.command for command in await bot.get_my_commands()] == ["help"]
+        assert [command.command for command in await bot.get_my_commands(scope=scope)] == ["stop"]
         await bot.delete_my_commands()
         assert await bot.get_my_commands() == ()
         await bot.set_my_description("a bot")
@@ -255,7 +255,7 @@ async def test_chats_and_their_members_are_asked_about() -> None:
         assert (await bot.get_chat_member(room.id, bot.id)).status == "member"
         assert await bot.get_chat_member_count(room.id) == 2
         room.members[ann.id] = "administrator"
-        assert [one.user.id for one in await bot.get_chat_administrators(room.id)] == [ann.id]
+        assert [member.user.id for member in await bot.get_chat_administrators(room.id)] == [ann.id]
         with pytest.raises(BadRequest, match="User not found"):
             await bot.get_chat_member(room.id, 5)
 

@@ -89,7 +89,7 @@ async def test_who_comes_and_goes_is_told_by_service_messages() -> None:
         came, went = await bot.get_updates(timeout=5)
         assert came.message is not None
         assert went.message is not None
-        assert [one.first_name for one in came.message.new_chat_members or ()] == ["Bob"]
+        assert [user.first_name for user in came.message.new_chat_members or ()] == ["Bob"]
         assert went.message.left_chat_member is not None
         assert (await bot.get_chat_member(room.id, bob.id)).status == "left"
 
@@ -110,7 +110,7 @@ async def test_with_privacy_a_bot_hears_what_is_meant_for_it() -> None:
         ann.lets_bot("administrator", room)
         ann.says("everything", chat=room)
         updates = await bot.get_updates(timeout=5)
-        heard = [one.message.text for one in updates if one.message]
+        heard = [update.message.text for update in updates if update.message]
         assert heard == ["@ZERO_bot hello", "/help", "yes", None, "everything"]
         assert not (await bot.get_me()).can_read_all_group_messages
 

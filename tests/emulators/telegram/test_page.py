@@ -140,7 +140,7 @@ async def test_a_message_is_forwarded_to_the_bot_or_into_a_chat() -> None:
         await here.done(**passed_on, person=ANN)
         await here.done(**passed_on, person=ANN, to=room)
         updates = await bot.get_updates(timeout=5)
-        _, private, public = [one.message for one in updates if one.message]
+        _, private, public = [update.message for update in updates if update.message]
         assert (private.chat.id, public.chat.id) == (ANN, room)
         assert private.text == public.text == "the plan"
         assert isinstance(private.forward_origin, MessageOriginUser)
@@ -168,7 +168,7 @@ async def test_an_album_comes_as_messages_of_one_group() -> None:
         photo = {"name": "a.jpg", "base64": b64encode(b"picture").decode()}
         await here.done(do="album", person=ANN, photos=[photo, photo], caption="two")
         updates = await bot.get_updates(timeout=5)
-        came = [one.message for one in updates if one.message]
+        came = [update.message for update in updates if update.message]
         assert [one.caption for one in came] == ["two", None]
         assert len({one.media_group_id for one in came}) == 1
         assert all(one.photo for one in came)

@@ -136,7 +136,7 @@ async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album() ->
         await chosen.set_input_files([_file("a.png", "image/png"), _file("b.txt", "text/plain")])
         await expect(ann.locator("li.own")).to_have_count(6)
         updates = await bot.get_updates(timeout=20)
-        groups = [one.message.media_group_id for one in updates if one.message]
+        groups = [update.message.media_group_id for update in updates if update.message]
         assert groups == [None, None, "album-1", "album-1", None, None]
         await browser.close()
 

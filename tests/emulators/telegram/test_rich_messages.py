@@ -29,7 +29,7 @@ async def test_one_is_drafted_sent_edited_and_told_as_blocks() -> None:
         assert again.body["ok"] is True
         (message,) = ann.chat.messages
         assert message.texts == ["a\n1", "T"]
-        shapes = [one.rich for one in message.versions]
+        shapes = [version.rich for version in message.versions]
         assert shapes[1] == {"blocks": [{"type": "heading", "text": "T", "size": 1}]}
         told = sent.api_kwargs["rich_message"]
         assert told == shapes[0]
@@ -43,7 +43,8 @@ async def test_the_same_again_is_not_modified_and_a_text_is_something_else() -> 
         assert (await call(telegram, "editMessageText", **edited)).status == 200
         assert "not modified" in str((await call(telegram, "editMessageText", **edited)).body)
         await bot.edit_message_text("T", ann.id, 1)
-        assert [one.rich is None for one in ann.chat.messages[0].versions] == [True, False, True]
+        versions = ann.chat.messages[0].versions
+        assert [version.rich is None for version in versions] == [True, False, True]
 
 
 async def test_markdown_is_kept_as_it_was_written() -> None:

@@ -13,7 +13,7 @@ from tests.fakes.manual_clock import ManualClock
 
 
 def texts(updates: tuple[Update, ...]) -> list[str | None]:
-    return [one.effective_message.text for one in updates if one.effective_message]
+    return [update.effective_message.text for update in updates if update.effective_message]
 
 
 async def test_an_update_comes_again_until_it_is_confirmed() -> None:
@@ -169,7 +169,7 @@ async def test_a_long_paste_comes_in_pieces() -> None:
         ann.pastes("word " * 1000)
         ann.pastes("x" * 3900 + "\n\n" + "y. " * 300)
         updates = await bot.get_updates(timeout=5)
-        lengths = [len(one.message.text or "") for one in updates if one.message]
+        lengths = [len(update.message.text or "") for update in updates if update.message]
         assert lengths == [2048, 952, 4094, 904, 3900, 899]
 
 

@@ -48,7 +48,7 @@ async def test_what_arrived_while_it_was_away_comes_in_order() -> None:
         deeds = [ann.says("one"), bob.says("two"), ann.says("three")]
         async with receiving(on.channel, desk.admit):
             await on.telegram.confirmed(*deeds)
-    by_ann = [one.body for one in desk.stored if one.sender.display == "Ann"]
+    by_ann = [envelope.body for envelope in desk.stored if envelope.sender.display == "Ann"]
     assert by_ann == [Said(text="one"), Said(text="three")]
     assert len(desk.stored) == 3
 
@@ -71,7 +71,7 @@ async def test_only_what_was_stored_is_confirmed() -> None:
             await is_away.wait()
             await on.clock.advance(1.0)
             await on.telegram.confirmed(*deeds)
-    said = [one.body for one in desk.stored]
+    said = [envelope.body for envelope in desk.stored]
     assert sorted(said, key=str) == sorted(
         (Said(text=t) for t in ("zero", "one", "two", "three")), key=str
     )
@@ -86,7 +86,7 @@ async def test_updates_of_no_use_are_confirmed_and_forgotten() -> None:
         async with receiving(on.channel, desk.admit):
             await on.telegram.confirmed(ann.says("hello"))
         assert odd.update.confirmed or odd.update not in on.telegram.account.updates.waiting
-    assert [one.body for one in desk.stored] == [Said(text="hello")]
+    assert [envelope.body for envelope in desk.stored] == [Said(text="hello")]
 
 
 async def test_a_second_poller_is_reported_as_that() -> None:
@@ -124,7 +124,7 @@ async def test_a_webhook_that_is_set_is_removed_and_what_waits_is_kept() -> None
         async with receiving(on.channel, desk.admit):
             on.telegram.release()
             await on.telegram.confirmed(deed)
-    assert [one.body for one in desk.stored] == [Said(text="hello")]
+    assert [envelope.body for envelope in desk.stored] == [Said(text="hello")]
 
 
 async def _set_webhook(on: Stage) -> None:
@@ -201,7 +201,7 @@ async def test_a_reason_is_asked_for_and_what_came_of_it_is_said() -> None:
             card = on.telegram.message(ann.chat, int(ref.message))
             ann.presses(card, data=cards.data(FIRST, "deny_with_reason"))
             asked = await on.telegram.until(
-                lambda: [one for one in ann.chat.from_bot if one.asks_for_reply]
+                lambda: [message for message in ann.chat.from_bot if message.asks_for_reply]
             )
             assert asked[0].text == "why is shell denied?"
             ann.says("too early", reply_to=asked[0])

@@ -107,12 +107,12 @@ async def test_of_two_that_were_lost_each_is_found(first: str) -> None:
         on.telegram.will("sendDocument", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
             await on.channel.send_file(here, file)
-        standing = [str(one.id) for one in chat.from_bot[-2:]]
+        standing = [str(message.id) for message in chat.from_bot[-2:]]
         sought = (text, file) if first == "text" else (file, text)
         found = [(await looked(on.channel, here, one, mark)).ref for one in sought]
         messages = [ref.message for ref in found if ref is not None]
         assert sorted(messages) == standing
-        assert [len(one.versions) for one in chat.from_bot[-2:]] == [1, 1]
+        assert [len(message.versions) for message in chat.from_bot[-2:]] == [1, 1]
 
 
 async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:

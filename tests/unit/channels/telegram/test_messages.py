@@ -53,7 +53,7 @@ async def test_a_table_is_sent_edited_and_drafted_as_one() -> None:
         await on.channel.edit(ref, on.outgoing(f"{TABLE}\n| 3 | 4 |"))
         await on.channel.edit(ref, on.outgoing(f"{TABLE}\n| 3 | 4 |"))
         assert chat.from_bot[0].texts == [SHOWN, f"{SHOWN}\n3 | 4"]
-        assert all(one.rich for one in chat.from_bot[0].versions)
+        assert all(version.rich for version in chat.from_bot[0].versions)
 
 
 async def test_a_message_becomes_rich_when_a_table_comes_and_no_sooner() -> None:
@@ -61,7 +61,7 @@ async def test_a_message_becomes_rich_when_a_table_comes_and_no_sooner() -> None
         ref = await begun(on, "See:")
         await on.channel.edit(ref, on.outgoing(f"See:\n\n{TABLE}"))
         (message,) = on.telegram.account.chats[int(ref.address.chat)].from_bot
-        assert [one.rich is not None for one in message.versions] == [False, True]
+        assert [version.rich is not None for version in message.versions] == [False, True]
         assert on.telegram.called(SEND) == []
 
 
@@ -142,7 +142,7 @@ async def test_a_server_that_is_older_is_asked_once(how: str, first: str) -> Non
             )
         assert len(chat.from_bot) == 2
         assert len(on.telegram.called(SEND, DRAFT)) == 1
-        assert not any(one.parameters.has("rich_message") for one in on.telegram.called(EDIT))
+        assert not any(call.parameters.has("rich_message") for call in on.telegram.called(EDIT))
 
 
 async def test_a_server_that_is_older_reads_over_an_edit() -> None:
@@ -187,7 +187,7 @@ async def test_of_what_still_grows_a_refused_form_is_not_tried_again() -> None:
             await on.channel.preview(ref.address, table(on))
             await on.channel.edit(ref, table(on))
         assert len(on.telegram.called(DRAFT)) == 1
-        rich = [one for one in on.telegram.called(EDIT) if one.parameters.has("rich_message")]
+        rich = [call for call in on.telegram.called(EDIT) if call.parameters.has("rich_message")]
         assert len(rich) == 1
         await on.channel.preview(ref.address, replace(table(on), key="k2"))
         assert len(on.telegram.called(DRAFT)) == 2

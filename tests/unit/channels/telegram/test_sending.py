@@ -104,7 +104,7 @@ async def test_an_answer_in_a_group_that_became_another_one_answers_no_other_mes
         ann.upgrades(old)
         new = on.telegram.account.chats[old.upgraded_to]
         ann.says("something else", chat=new)
-        assert number in {one.id for one in new.messages}
+        assert number in {message.id for message in new.messages}
         await on.channel.send(on.place(old.id), replace(on.outgoing("hi"), reply_to=str(number)))
         assert new.from_bot[-1].reply_to is None
 
@@ -130,7 +130,7 @@ async def test_what_was_for_a_topic_that_was_deleted_is_shown_to_nobody(*, repli
         reply_to = str(asked.id) if replies else None
         with pytest.raises(ChannelRejected, match="not found"):
             await on.channel.send(to, replace(on.outgoing("hi"), reply_to=reply_to))
-        assert not [one for one in forum.from_bot if one.text]
+        assert not [message for message in forum.from_bot if message.text]
 
 
 async def test_what_stood_in_a_group_that_became_another_can_not_be_changed_any_more() -> None:

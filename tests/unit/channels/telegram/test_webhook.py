@@ -143,7 +143,7 @@ async def test_an_update_is_taken_once_it_is_stored() -> None:
         assert not answer.done()
         rig.desk.release()
     assert answer.result() == HookAnswer()
-    assert [one.body for one in rig.desk.stored] == [Said(text="a")]
+    assert [envelope.body for envelope in rig.desk.stored] == [Said(text="a")]
 
 
 async def test_what_comes_again_is_told_the_same_and_stored_once() -> None:
@@ -176,12 +176,12 @@ async def test_updates_of_a_chat_take_turns_and_none_passes_one_that_failed() ->
         rig.desk.fault = ChannelUnavailable("the store is away")
         rig.desk.release()
     assert (first.result(), second.result()) == (AGAIN, AGAIN)
-    assert Said(text="b") not in [one.body for one in rig.desk.arrived]
+    assert Said(text="b") not in [envelope.body for envelope in rig.desk.arrived]
     assert other.result() in {AGAIN, HookAnswer()}
     rig.desk.fault = None
     for number, text in ((5, "a"), (6, "b")):
         assert await rig.posts(numbered(number, text=text)) == HookAnswer()
-    assert [one.body for one in rig.desk.stored][-2:] == [Said(text="a"), Said(text="b")]
+    assert [envelope.body for envelope in rig.desk.stored][-2:] == [Said(text="a"), Said(text="b")]
 
 
 async def test_none_passes_one_that_was_given_up() -> None:
@@ -197,7 +197,7 @@ async def test_none_passes_one_that_was_given_up() -> None:
         await rig.clock.settle()
         rig.desk.release()
     assert second.result() == AGAIN
-    assert Said(text="b") not in [one.body for one in rig.desk.arrived]
+    assert Said(text="b") not in [envelope.body for envelope in rig.desk.arrived]
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"[" * 100_000, b"[]", b'"x"', b"\xff"])
@@ -405,7 +405,7 @@ async def test_from_fetching_to_being_called_and_back_nothing_is_lost() -> None:
             async with receiving(TelegramChannel(context), desk.admit):
                 telegram.release()
                 await telegram.confirmed(away, ann.says(f"here {number}"))
-    said = [one.body.text for one in desk.stored if isinstance(one.body, Said)]
+    said = [envelope.body.text for envelope in desk.stored if isinstance(envelope.body, Said)]
     assert said == ["away 0", "here 0", "away 1", "here 1", "away 2", "here 2"]
 
 
