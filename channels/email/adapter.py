@@ -73,8 +73,7 @@ class EmailChannel:
             ChannelUnauthorized: The password is not set.
         """
         self._settings = settings = context.settings_as(EmailSettings)
-        self.name = context.name
-        self.capabilities = CAPABILITIES
+        self.name, self.capabilities = context.name, CAPABILITIES
         self._context = context
         directory, now = context.directory, context.clock.monotonic
         logins = Logins(context.name, settings, context.secrets, directory, now)
@@ -267,11 +266,8 @@ class EmailChannel:
         People have only the codes that the bot gave them, and no cap may delay an approval. A robot
         that replies to the result would send the same code again, which counts.
         """
-        body = mail.envelope.body
-        return (
-            not isinstance(body, Pressed)
-            or button_data(body.approval, body.choice) in self._pressed
-        )
+        b = mail.envelope.body
+        return not isinstance(b, Pressed) or button_data(b.approval, b.choice) in self._pressed
 
     async def _notify_once(self, kind: str, person: str) -> None:
         """Notify operators about a person, once until the bot answers that person again."""

@@ -132,9 +132,8 @@ class Logins:
         tls = await self.tls_context()
         async with aclosing(Http(self.channel, "`token_url`", tls=tls)) as http:
             with repeatable():
-                answer = await http.call(
-                    "POST", settings.token_url, data=data, max_bytes=MOST_BYTES
-                )
+                url = settings.token_url
+                answer = await http.call("POST", url, data=data, max_bytes=MOST_BYTES)
         fields, status = as_object(parse_json(answer.content)), answer.status
         token, newest = text(fields, "access_token"), text(fields, "refresh_token")
         if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):

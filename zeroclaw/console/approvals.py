@@ -63,8 +63,7 @@ def approvals(
         "No request has ended recently.", "Who answered each one, and how, is listed here."
     )
     endings = cut(partial(_row, paths), ended, MOST_ROWS, "more ended before.", id_="endings")
-    ended_panel = panel("Recently ended", *(endings or (none_ended,)), id_="ended")
-    return joined((open_panel, ended_panel))
+    return joined((open_panel, panel("Recently ended", *(endings or (none_ended,)), id_="ended")))
 
 
 def _card(paths: ConsolePaths, view: RequestView) -> Html:

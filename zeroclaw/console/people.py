@@ -150,10 +150,7 @@ def _roles(roles: Iterable[str]) -> Iterator[Node]:
 
 def _configured(paths: ConsolePaths, view: PeopleView) -> Html:
     revoked_ids = {known.id for known in view.known if known.state == "revoked"}
-    rows = [
-        _person(paths, person, is_revoked=f"person:{person.name}" in revoked_ids)
-        for person in view.configured
-    ]
+    rows = [_person(paths, person, revoked_ids) for person in view.configured]
     rows += [_channel(name, ids) for name, ids in view.allowed if name not in view.local]
     rows += [
         line(
@@ -170,7 +167,8 @@ def _configured(paths: ConsolePaths, view: PeopleView) -> Html:
     return panel("Configured", listing(*rows, id_="configured"), note, id_="configuration")
 
 
-def _person(paths: ConsolePaths, person: PersonSettings, *, is_revoked: bool) -> Html:
+def _person(paths: ConsolePaths, person: PersonSettings, revoked_ids: set[str]) -> Html:
+    is_revoked = f"person:{person.name}" in revoked_ids
     action = form(
         paths,
         "people",

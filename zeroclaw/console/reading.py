@@ -122,9 +122,7 @@ class ConsoleReader:
         now = self._inbound.clock.now()
         page = await self._store.select(GRANTS.where(limit=MOST_OPEN))
         stored = readable_of(page, GRANTS.of)
-        in_force = sorted(
-            (grant for grant in stored if now < grant.until), key=lambda row: row.until
-        )
+        in_force = sorted((row for row in stored if now < row.until), key=lambda row: row.until)
         return tuple([await self._grant_view(grant) for grant in in_force])
 
     async def _grant_view(self, grant: Grant) -> GrantView:
