@@ -66,7 +66,7 @@ def test_an_explanation_says_of_each_statement_what_the_decision_used(seed: int)
         for one in explained
         if one.matched and one.statement.effect == decision.effect
     )
-    assert all(one.matched or one.why for one in explained)
+    assert all(one.matched or one.reason for one in explained)
 
 
 @given(case=cases, place=st.sampled_from(PLACES), answered=st.sets(st.sampled_from(STATEMENTS)))

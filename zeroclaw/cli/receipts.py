@@ -79,12 +79,12 @@ async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
     text = " ".join(find_tokens(text))
     if (reply := await ask_if_running(place, "receipts", Verdicts, text=text)) is not None:
         return reply.receipts
-    from zeroclaw.gate.receipt_keys import kept_keys
+    from zeroclaw.gate.receipt_keys import stored_keys
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound import receipts
     from zeroclaw.stores.sqlite.reader import open_read_only
 
     now, unused = SystemClock().now(), secrets.token_bytes(32)
-    keys = await asyncio.to_thread(kept_keys, place, now=now, secret=unused)
+    keys = await asyncio.to_thread(stored_keys, place, now=now, secret=unused)
     async with open_read_only(place) as store:
         return await receipts.ReceiptVerifier(store, keys).verify(text)

@@ -24,7 +24,7 @@ from zeroclaw.console.markup import (
     tag,
 )
 from zeroclaw.envelope import Choice
-from zeroclaw.gate.approval import Approval, card_of, who
+from zeroclaw.gate.approval import Approval, approver_names, card_of
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
@@ -81,7 +81,7 @@ def _card(paths: ConsolePaths, view: RequestView) -> Html:
     facts = _facts(
         ("asked by", tag("bdi", request.requester.label)),
         ("where", chat_link(paths, request.conversation, view.where)),
-        ("approvers", who(request.approvers, "en")),
+        ("approvers", approver_names(request.approvers, "en")),
         ("deadline", deadline(request.deadline_at)),
     )
     return tag(

@@ -195,7 +195,9 @@ def _verdict_text(paths: ConsolePaths, stream: str, verdict: Intact | Broken) ->
     if isinstance(verdict, Broken):
         path = f"{path_of(paths, stream)}&before={verdict.at + 1}"
         link = tag("a", f"entry {verdict.at}", href=path)
-        return joined(("At ", link, ": ", coded(verdict.why), ". Nothing after it can be trusted."))
+        return joined(
+            ("At ", link, ": ", coded(verdict.reason), ". Nothing after it can be trusted.")
+        )
     unfinished = counted(len(verdict.open), "call has no end yet", "calls have no end yet")
     return joined(
         (

@@ -98,5 +98,7 @@ class ChainChecker(Struct, eq=False):
         if last is None:
             return
         if isinstance(verdict, Broken):
-            self.log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
+            self.log(
+                "audit_damaged", stream=stream, at=verdict.at, why=verdict.reason, level="error"
+            )
         self._results[stream] = Checked(verdict=verdict, at=self.clock.now(), through=last.sequence)

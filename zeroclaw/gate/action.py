@@ -1,4 +1,4 @@
-"""One proposed call, frozen: what the gate decides, an approval binds and a receipt proves.
+"""One proposed call, frozen: the gate decides it, an approval binds it, a receipt proves it.
 
 The arguments are stored as canonical JSON text, so nothing that reads an `Action` can change it:
 `arguments` returns a fresh copy each time. Canonical means sorted by code point, without spaces, in
@@ -36,13 +36,13 @@ class Action(Value):
     """One call before the gate; made only by `propose` or `decode`.
 
     Attributes:
-        id: A ulid of our own; the model's label of the call is never used (K9).
-        conversation: The conversation that asked for it.
-        principal: The person on whose behalf it is.
-        turn: The turn that asked.
+        id: A ulid that the gate makes; it never uses the model's id of the call (K9).
+        conversation: The conversation of the call.
+        principal: The person for whom the model calls.
+        turn: The turn of the call.
         tool: The tool's name.
         canonical_arguments: The validated arguments as canonical JSON, an object.
-        resources: What it would touch, sorted, without repeats; None if that is unknown.
+        resources: The resources it would touch, sorted, without repeats; None if unknown.
         version: The version of its stored form.
     """
 
@@ -126,7 +126,7 @@ def _plain(value: object, depth: int) -> object:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
-        return _whole_text(value)
+        return _encodable(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             message = "NaN and Infinity are not JSON"
@@ -134,7 +134,7 @@ def _plain(value: object, depth: int) -> object:
         return value
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value)
-        return {_whole_text(key): _plain(item, depth - 1) for key, item in pairs.items()}
+        return {_encodable(key): _plain(item, depth - 1) for key, item in pairs.items()}
     if isinstance(value, list | tuple):
         items = cast("list[object] | tuple[object, ...]", value)
         return [_plain(item, depth - 1) for item in items]
@@ -142,11 +142,11 @@ def _plain(value: object, depth: int) -> object:
     raise ValueError(message)
 
 
-def _whole_text(text: object) -> str:
+def _encodable(text: object) -> str:
     """Refuse half surrogate pairs: they have no UTF-8, so they can't be hashed or stored."""
     if not isinstance(text, str):
         message = "a key is not a text"
-        raise ValueError(message)  # noqa: TRY004  as all that JSON can't say
+        raise ValueError(message)  # noqa: TRY004  as for every value that is not JSON
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -168,10 +168,10 @@ def parse_arguments(raw: str) -> dict[str, object]:
     if not raw.strip():
         return {}
     try:
-        value = _plain(_strictly(raw), MAX_DEPTH)
+        value = _plain(_read_strict(raw), MAX_DEPTH)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        raise ToolArgumentsInvalid((f"arguments: not valid JSON at {where}",)) from error
+        position = f"line {error.lineno} column {error.colno}"
+        raise ToolArgumentsInvalid((f"arguments: not valid JSON at {position}",)) from error
     except RecursionError as error:
         fault = f"arguments: nested deeper than {MAX_DEPTH} levels"
         raise ToolArgumentsInvalid((fault,)) from error
@@ -183,18 +183,18 @@ def parse_arguments(raw: str) -> dict[str, object]:
 
 
 def _first_line(error: ValueError) -> str:
-    """Return our own text; Python's text on over-long integers is cut to its first clause."""
+    """Return the fault; of Python's text on an over-long integer only the first clause."""
     return str(error).partition(";")[0].splitlines()[0]
 
 
 def _object_without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in fields:
             message = f"the key {key[:80]!a} is given twice"
             raise ValueError(message)
-        found[key] = value
-    return found
+        fields[key] = value
+    return fields
 
 
 def _refuse_constant(name: str) -> object:
@@ -203,7 +203,7 @@ def _refuse_constant(name: str) -> object:
 
 
 # One shared decoder, as for `_write`.
-_strictly = json.JSONDecoder(
+_read_strict = json.JSONDecoder(
     object_pairs_hook=_object_without_repeats, parse_constant=_refuse_constant
 ).decode
 
@@ -231,7 +231,7 @@ def _fields(action: Action) -> dict[str, object]:
 class Frozen(Value):
     """An action and its hash when it was gated.
 
-    They are stored separately, so that a change of either is noticed before the call runs (S3-25).
+    They are stored separately, so that the gate notices a change of either before the call runs (S3-25).
     """
 
     action: Action
@@ -287,11 +287,11 @@ def _from_row_body(body: bytes) -> Frozen:
     Raises:
         RecordUnreadable: The body is not such a row.
     """
-    kept, _, encoded = body.partition(b"\n")
-    return Frozen(action=decode(encoded), hash=kept.decode(errors="replace"))
+    stored_hash, _, encoded = body.partition(b"\n")
+    return Frozen(action=decode(encoded), hash=stored_hash.decode(errors="replace"))
 
 
-def _whose(row: Row) -> Owner:
+def _owner_of(row: Row) -> Owner:
     action = ACTIONS.of(row).action
     return Owner(person=action.principal.id, turn=action.turn)
 
@@ -302,5 +302,5 @@ ACTIONS = Table(
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.APPROVALS),
     subject=Subject.WRITER,
-    owner=_whose,
+    owner=_owner_of,
 )

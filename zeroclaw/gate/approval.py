@@ -1,4 +1,4 @@
-"""One approval: a question about one exact call, and the one answer that it gets (P5).
+"""One approval: a request about one exact call, with one answer (P5).
 
     pending ── an approver says yes ──▶ approved
        ├────── an approver says no ───▶ denied
@@ -7,8 +7,8 @@
 
 Every ending is planned by `store.transact`, so of two concurrent endings one is written, and the
 other is planned again and finds the row ended. A press admitted at or after
-the deadline has lost, whether or not the timer has fired. Whether a person may answer is checked at
-the moment of the answer, before they are told anything else.
+the deadline has lost, whether or not the timer has fired. Every answer is checked first for whether
+its writer may give it, so that only an approver learns how a request ended.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from zeroclaw.envelope import (
     Principal,
     TurnId,
 )
-from zeroclaw.gate.policy import Reason, why_asked
+from zeroclaw.gate.policy import Reason, ask_reason
 from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
@@ -40,7 +40,7 @@ OPEN = frozenset({"pending", "waiting"})
 
 
 class Numbered(Value):
-    """The number of a request in one approver chat; numbers are never used again there.
+    """The number of a request in one approver chat, which never reuses a number.
 
     Attributes:
         place: The chat's address key.
@@ -54,10 +54,10 @@ class Numbered(Value):
 
 
 class ApprovalRequest(Value):
-    """The common part of all kinds of requests: a question with one deadline, and one answer.
+    """The common part of all kinds of requests: one deadline, and one answer.
 
     The kinds are `Approval`, about a call, and `inbound.pairing.PairingRequest`, about a person. Each
-    decides who may answer, and what an answer does.
+    has its own approvers and its own effect of an answer.
 
     Attributes:
         refused: The keys of the chats that did not take its card.
@@ -90,30 +90,30 @@ class Approval(ApprovalRequest):
         action: The call it is about, together with `action_hash` (K9).
         action_hash: The frozen action's hash, in hex.
         tool: The tool's name.
-        conversation: Where the call was asked for.
+        conversation: The conversation of the call.
         turn: The turn that waits.
-        requester: The person on whose behalf the call is.
-        approvers: Who was to be asked, in the policy's terms: `role:operator`, `person:ann`.
+        requester: The person for whom the model calls.
+        approvers: The approvers, in the policy's terms: `role:operator`, `person:ann`.
         requester_may_answer: Whether the requester may be the approver.
         summary: The tool's line about the call; it may be cut, but hides nothing else.
         summaries: The same in other languages.
         arguments: The whole call for people, as `card_arguments` makes it.
         hidden: The references of the secrets in the arguments, one for each occurrence.
-        scope: What "for a time" would let run; None where it is not offered.
+        scope: The calls that "for a time" would let run; None where it is not offered.
         why: Why it needs approval; in English.
         reasons: The same as statements of the policy, for readers of every language.
-        card: The key of the card that shows it; the asks of a batch share one.
+        card: The key of the card that shows it; the approvals of a batch share one.
         order: Its position on the card.
-        choices: The answers that are offered.
+        choices: The answers on offer.
         deadline_at: When it is denied for lack of an answer.
         numbers: One for each approver chat.
         refs: Every known card that shows it.
         state: Its state; see the module.
-        by: Who ended it, for people; empty for the deadline.
+        by: The label of the person who ended it; empty for the deadline.
         reason: The reason of a denial; redacted.
         choice: The answer; None when no approver answered.
-        answerer: Who gave it, as `<channel>:<sender id>`; empty in rows of an earlier release.
-        is_unheard: Whether the chat that asked was told that no approver can be reached.
+        answerer: The approver, as `<channel>:<sender id>`; empty in rows of an earlier release.
+        is_unheard: Whether the requester's chat was told that no approver can be reached.
         at: When it ended.
     """
 
@@ -152,13 +152,13 @@ class AnswerResult(Value, Generic[R]):
         how: `counted`; `late` if it was admitted at or after the deadline, before a timer noticed;
             `second` if another approver, or the deadline, was first; `reason_wanted` for a denial
             whose reason is still to come, while the request stays open; `refused` if this person
-            may not give it, or it is not offered.
-        why: Why it is refused, for the person who gave it.
+            may not give it, or the card does not offer it.
+        reason: Why it is refused, for the person who gave it.
     """
 
     request: R
     how: Literal["counted", "late", "second", "reason_wanted", "refused"]
-    why: str = ""
+    reason: str = ""
 
     @property
     def ends(self) -> bool:
@@ -180,9 +180,9 @@ def answer(
 
     Args:
         approval: The stored approval.
-        principal: Who answers, as admission has just identified them.
-        requester: The current data of who asks; the approval has their earlier data.
-        choice: What they chose.
+        principal: The person who answers, as admission has just identified them.
+        requester: The requester's current data; the approval has their earlier data.
+        choice: Their choice.
         admitted_at: When their press was admitted, not when it is processed.
         may_approve: Whether the policy now lets this principal `approve:<tool>`.
         reason: The reason of a denial, redacted.
@@ -198,8 +198,8 @@ def answer(
         return result
     if choice == "deny_with_reason" and not reason.strip():
         return AnswerResult(request=approval, how="reason_wanted")
-    why = "" if is_yes(choice) else reason.strip()
-    ended = replace(result.request, choice=choice, reason=why, answerer=principal.identity)
+    reason = "" if is_yes(choice) else reason.strip()
+    ended = replace(result.request, choice=choice, reason=reason, answerer=principal.identity)
     return replace(result, request=ended)
 
 
@@ -214,12 +214,12 @@ def decide(request: R, *, yes: bool, by: str, at: datetime, refusal: str = "") -
     Args:
         request: The stored request.
         yes: True for yes.
-        by: Who answers, for people.
+        by: The label of the person who answers.
         at: When their answer was admitted.
         refusal: Why they may not answer, empty if they may; checked before anything else.
     """
     if refusal:
-        return AnswerResult(request=request, how="refused", why=refusal)
+        return AnswerResult(request=request, how="refused", reason=refusal)
     if not request.is_open:
         return AnswerResult(request=request, how="second")
     if at >= request.deadline_at:
@@ -239,10 +239,10 @@ def _refusal(
     """Return why this person may not give this answer, empty if they may."""
     language = principal.language
     if not may_approve:
-        whom = who(approval.approvers, language)
-        return catalogue.ONLY_THEY_MAY_ANSWER.to(language, who=whom)
+        names = approver_names(approval.approvers, language)
+        return catalogue.ONLY_THEY_MAY_ANSWER.to(language, who=names)
     if not approval.requester_may_answer and any(
-        is_same_person(asks, principal) for asks in (approval.requester, requester)
+        is_same_person(asker, principal) for asker in (approval.requester, requester)
     ):
         return catalogue.NOT_THE_ONE_WHO_ASKS.to(language)
     if choice not in approval.choices:
@@ -250,13 +250,13 @@ def _refusal(
     return ""
 
 
-def who(approvers: Iterable[str], language: Language) -> str:
+def approver_names(approvers: Iterable[str], language: Language) -> str:
     """Return the approvers for people to read: `role:operator` becomes `an operator`."""
-    names = [_who(one, language) for one in approvers]
+    names = [_approver_name(approver, language) for approver in approvers]
     return catalogue.OR.to(language).join(names) or catalogue.NOBODY.to(language)
 
 
-def _who(approver: str, language: Language) -> str:
+def _approver_name(approver: str, language: Language) -> str:
     kind, _, name = approver.partition(":")
     if approver == "role:operator":
         return catalogue.AN_OPERATOR.to(language)
@@ -266,9 +266,9 @@ def _who(approver: str, language: Language) -> str:
     return name if kind == "person" else approver
 
 
-def is_same_person(one: Principal, other: Principal) -> bool:
+def is_same_person(first: Principal, second: Principal) -> bool:
     """Whether two principals are one person, perhaps under a new name."""
-    return one.id == other.id or one.identity == other.identity
+    return first.id == second.id or first.identity == second.identity
 
 
 def expire(approval: R, now: datetime) -> R:
@@ -293,9 +293,9 @@ def with_ref(approval: R, ref: MessageRef) -> R:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _whose(row: Row) -> Owner:
-    asked = APPROVALS.of(row)
-    return Owner(person=asked.requester.id, turn=asked.turn)
+def _owner_of(row: Row) -> Owner:
+    approval = APPROVALS.of(row)
+    return Owner(person=approval.requester.id, turn=approval.turn)
 
 
 APPROVALS = Table(
@@ -309,7 +309,7 @@ APPROVALS = Table(
         at=lambda row: APPROVALS.of(row).at,
     ),
     subject=Subject.WRITER,
-    owner=_whose,
+    owner=_owner_of,
     busy=frozenset({"pending"}),
 )
 
@@ -333,16 +333,16 @@ def without_words(put: Put) -> bytes:
     """Return the part of an approval off the record that may be stored beyond the process.
 
     With its ids, times and names of people and tools the next process can show on the cards how it
-    ended; nothing of the call is kept. Empty for rows of other kinds.
+    ended; the call itself is left out. Empty for rows of other kinds.
     """
     if put.kind is not APPROVALS.kind:
         return b""
-    one, gone = APPROVALS.of(put), catalogue.ASKED_OFF_THE_RECORD
-    left = replace(
-        one,
-        requester=replace(one.requester, display=""),
-        summary=gone.to(ENGLISH),
-        summaries=tuple((language, gone.to(language)) for language in LANGUAGES),
+    approval, placeholder = APPROVALS.of(put), catalogue.ASKED_OFF_THE_RECORD
+    remainder = replace(
+        approval,
+        requester=replace(approval.requester, display=""),
+        summary=placeholder.to(ENGLISH),
+        summaries=tuple((language, placeholder.to(language)) for language in LANGUAGES),
         arguments="",
         why="",
         reasons=(),
@@ -350,16 +350,16 @@ def without_words(put: Put) -> bytes:
         scope=None,
         reason="",
     )
-    return APPROVALS.codec.encode(left)
+    return APPROVALS.codec.encode(remainder)
 
 
-def of_another_process(left: bytes, at: datetime) -> Approval:
+def of_another_process(body: bytes, at: datetime) -> Approval:
     """Return the approval from `without_words`, stopped with its process if it was unanswered.
 
     Raises:
         RecordUnreadable: The bytes are no such approval.
     """
-    return stop(APPROVALS.codec.decode(left), by="", at=at)
+    return stop(APPROVALS.codec.decode(body), by="", at=at)
 
 
 # --- cards ---------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
                 tool=approval.tool,
                 summary=summary_in(approval, language),
                 arguments=approval.arguments,
-                why=_why(approval, language),
+                why=_reason(approval, language),
                 scope=_scope(approval, language),
                 hash8=approval.action_hash[:8],
             )
@@ -406,18 +406,18 @@ def summary_in(approval: Approval, language: Language) -> str:
     return translated(approval.summary, approval.summaries, language)
 
 
-def _why(approval: Approval, language: Language) -> str:
+def _reason(approval: Approval, language: Language) -> str:
     """Return why it needs approval, and which secrets its arguments name instead of their values."""
-    why = why_asked(approval.reasons, language) or approval.why
+    reason = ask_reason(approval.reasons, language) or approval.why
     if not approval.hidden:
-        return why
-    named = ", ".join(f"`⟦{one}⟧`" for one in dict.fromkeys(approval.hidden))
-    hides = catalogue.CARD_HIDES.to(language, count=len(approval.hidden), references=named)
-    return f"{why}; {hides}"
+        return reason
+    references = ", ".join(f"`⟦{reference}⟧`" for reference in dict.fromkeys(approval.hidden))
+    hides = catalogue.CARD_HIDES.to(language, count=len(approval.hidden), references=references)
+    return f"{reason}; {hides}"
 
 
 def _scope(approval: Approval, language: Language) -> str:
-    """Return what "for a time" would let run, empty where it is not offered."""
+    """Return the scope of "for a time", empty where it is not offered."""
     if approval.scope is None or "for_a_time" not in approval.choices:
         return ""
     return catalogue.CARD_SCOPE.to(language, scope=for_a_time(approval.scope, language))
@@ -426,13 +426,13 @@ def _scope(approval: Approval, language: Language) -> str:
 def outcome_of(approvals: Iterable[Approval], place: str) -> Outcome:
     """Return the card with the endings so far, in the card's order.
 
-    It shows what the chat was asked, which is what has a number there. A chat that was asked later
-    than others was not asked about calls that had ended by then.
+    It shows the approvals that have a number in the chat. A chat that got the card later than others
+    has none for calls that had ended by then.
     """
-    known = tuple(approvals)
-    asked = [one for one in known if number_of(one, place)]
+    shared = tuple(approvals)
+    numbered = [approval for approval in shared if number_of(approval, place)]
     # A group that became a supergroup has another key, and numbers only under the old one.
-    ordered = sorted(asked or known, key=lambda approval: approval.order)
+    ordered = sorted(numbered or shared, key=lambda approval: approval.order)
     return Outcome(
         card=card_of(ordered, place),
         endings=tuple(found for approval in ordered if (found := ending_of(approval))),
@@ -451,10 +451,10 @@ def ending_of(approval: ApprovalRequest) -> Ending | None:
 
 def number_of(approval: ApprovalRequest, place: str) -> int:
     """Return its number in a chat, 0 where it has none."""
-    return next((given.number for given in approval.numbers if given.place == place), 0)
+    return next((entry.number for entry in approval.numbers if entry.place == place), 0)
 
 
 def language_in(approval: ApprovalRequest, place: str) -> Language:
-    """Return the language of a chat where it was asked, English elsewhere."""
-    known: dict[str, Language] = {given.place: given.language for given in approval.numbers}
-    return known.get(place, ENGLISH)
+    """Return the language of a chat that got its card, English elsewhere."""
+    languages: dict[str, Language] = {entry.place: entry.language for entry in approval.numbers}
+    return languages.get(place, ENGLISH)

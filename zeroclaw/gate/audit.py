@@ -1,4 +1,4 @@
-"""The audit: what was proposed, decided and done, in one hash chain per conversation (S3-29).
+"""The audit: proposals, decisions and ends of calls, in one hash chain per conversation (S3-29).
 
 Each entry contains the hash of the entry before it and its own, which is the SHA-256 over both, so
 a changed, removed or moved entry breaks every hash after it. Anchors protect the newest entries:
@@ -6,19 +6,18 @@ the daemon's own chain records the heads of the conversations from time to time,
 shorter than its anchor was cut.
 
 A chain may lose its oldest entries by age. The daemon's chain then contains a `Cut`, written
-together with the removal, which says where the rest begins and what it follows. Without one, a
-chain that does not begin at its first entry is broken. `cut_point` says how far a chain may be
-pruned.
+together with the removal, which names the last removed entry. Without one, a chain that does not
+begin at its first entry is broken. `cut_point` returns how far a chain may be pruned.
 
     PROPOSED ─▶ EVALUATED ─▶ EXECUTED | FAILED | DENIED | CANCELLED | UNKNOWN
 
 is the order of every action's entries, each once. `ANSWERED` may appear anywhere after `EVALUATED`:
 an answer is audited when the holder of the conversation processes it, which may be after a stop.
 
-The daemon's own chain also says who halted everything and who ended that, and who let in or revoked
-whom.
+The daemon's own chain also records every halt and its end, and every admission and revocation of a
+person, each with the operator who ordered it.
 
-Entries contain ids, kinds, decisions and times; no arguments, no results, no words of people.
+Entries contain ids, kinds, decisions and times; no arguments, no results, no message texts.
 """
 
 import hashlib
@@ -41,7 +40,7 @@ GENESIS = "0" * 64
 
 
 class Kind(StrEnum):
-    """What happened."""
+    """The kinds of entries."""
 
     PROPOSED = "proposed"
     EVALUATED = "evaluated"
@@ -65,11 +64,11 @@ _BEFORE = {Kind.PROPOSED: None, Kind.EVALUATED: Kind.PROPOSED}
 
 
 class Entry(Value):
-    """One thing that happened.
+    """One audited event.
 
     Attributes:
-        kind: What happened.
-        at: When, aware.
+        kind: Its kind.
+        at: Its time, aware.
         action: The action's id; empty if the entry concerns none.
         tool: The tool's name as the model wrote it; there may be no such tool.
         hash: The action's hash; empty for a malformed call, which was never frozen.
@@ -77,8 +76,8 @@ class Entry(Value):
         decision: `allow`, `ask`, `deny`, or how an approval was answered.
         statements: The ids of the statements that decided.
         approval: The approval's id.
-        detail: A word or two about the cause, such as `timeout`, or whom a decision is about and on
-            which channel it was made; never a body.
+        detail: A word or two about the cause, such as `timeout`, or the person that a decision is
+            about and the channel it was made on; never a body.
         receipt: The token that was issued with this end; empty for other entries.
     """
 
@@ -132,7 +131,7 @@ class Linked(Value):
 
 def link(previous: str, entry: Written) -> tuple[bytes, str]:
     """Return the bytes to append after the entry with the hash `previous`, and the new head."""
-    plain = _plain(_spelled(entry))
+    plain = _plain(_encodable(entry))
     head = _hash(previous, plain)
     return _linked(previous, plain, head), head
 
@@ -165,8 +164,8 @@ def read(body: bytes) -> Written:
     return codec.decode(Linked, body).entry
 
 
-def _spelled(entry: Written) -> Written:
-    """Return an entry that has UTF-8: a model may write half a surrogate pair as a tool's name."""
+def _encodable(entry: Written) -> Written:
+    """Return an entry that UTF-8 can encode: a model may write half a surrogate pair as a tool's name."""
     if not isinstance(entry, Entry):
         return entry
     return replace(entry, tool=entry.tool.encode(errors="backslashreplace").decode())
@@ -207,14 +206,14 @@ def _readable(bodies: Iterable[bytes]) -> Iterator[Written]:
             yield read(body)
 
 
-def cut_off(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
-    """Return end entries for the actions that a restart left without one.
+def interrupted(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
+    """Return end entries for the actions that a restart interrupted.
 
     An action that was allowed, or answered, may have run.
 
     Args:
         bodies: A whole chain, in order; a damaged entry is skipped.
-        at: When this was found.
+        at: The time of the new entries.
     """
     open_: dict[str, Entry] = {}
     may_have_run: set[str] = set()
@@ -261,11 +260,11 @@ class Broken(Value):
 
     Attributes:
         at: The sequence number of the entry that is wrong or missing.
-        why: One line.
+        reason: One line.
     """
 
     at: int
-    why: str
+    reason: str
 
 
 class Walk(Struct):
@@ -275,19 +274,19 @@ class Walk(Struct):
         head: The hash of the last entry so far.
         count: The entries so far, including those before a cut.
         steps: The last kind of entry of each action.
-        known: The anchored heads of entries still to come, by number.
+        anchored: The anchored heads of entries still to come, by number.
         broken: The first fault; later entries are not checked.
     """
 
     head: str = GENESIS
     count: int = 0
     steps: dict[str, Kind] = field(default_factory=dict[str, Kind])
-    known: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    anchored: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     broken: Broken | None = None
 
 
 def begin(marks: Iterable[Anchor | Cut] = (), through: int | None = None) -> Walk:
-    """Begin a check before the first entry; `take` checks the entries, and `end` tells the result.
+    """Begin a check before the first entry; `take` checks entries, `end` returns the result.
 
     Args:
         marks: Those of this chain, in the order of the daemon's chain. Without anchors, entries
@@ -302,9 +301,9 @@ def begin(marks: Iterable[Anchor | Cut] = (), through: int | None = None) -> Wal
             walk = Walk(head=mark.head, count=mark.sequence)
     for mark in marks:
         if isinstance(mark, Anchor) and mark.sequence >= walk.count:
-            walk.known.setdefault(mark.sequence, []).append(mark.head)
-    if set(walk.known.pop(walk.count, [])) - {walk.head}:
-        walk.broken = Broken(at=walk.count, why="the cut is not where the anchor was")
+            walk.anchored.setdefault(mark.sequence, []).append(mark.head)
+    if set(walk.anchored.pop(walk.count, [])) - {walk.head}:
+        walk.broken = Broken(at=walk.count, reason="the cut is not where the anchor was")
     return walk
 
 
@@ -312,18 +311,18 @@ def take(walk: Walk, bodies: Iterable[bytes]) -> None:
     """Check the next entries."""
     for body in () if walk.broken else bodies:
         fault = _fault(walk, body)
-        if not fault and any(head != walk.head for head in walk.known.pop(walk.count, [])):
+        if not fault and any(head != walk.head for head in walk.anchored.pop(walk.count, [])):
             fault = "it is not the entry that was anchored"
         if fault:
-            walk.broken = Broken(at=walk.count, why=fault)
+            walk.broken = Broken(at=walk.count, reason=fault)
             return
 
 
 def end(walk: Walk) -> Intact | Broken:
     """Return the result when no more entries follow."""
-    if walk.known and not walk.broken:
-        why = f"it is missing: an anchor knows {max(walk.known)} entries"
-        return Broken(at=walk.count + 1, why=why)
+    if walk.anchored and not walk.broken:
+        reason = f"it is missing: an anchor counts {max(walk.anchored)} entries"
+        return Broken(at=walk.count + 1, reason=reason)
     unfinished = (action for action, kind in walk.steps.items() if kind not in FINAL)
     return walk.broken or Intact(head=walk.head, count=walk.count, open=tuple(unfinished))
 
@@ -341,7 +340,7 @@ def _fault(walk: Walk, body: bytes) -> str:
     if linked.previous != walk.head:
         return "it does not follow the entry before it"
     if linked.hash != _hash(linked.previous, plain):
-        return "it is not what its hash says"
+        return "it does not match its hash"
     walk.head = linked.hash
     return _out_of_order(walk, linked.entry) if isinstance(linked.entry, Entry) else ""
 
@@ -372,8 +371,8 @@ def marks_of(bodies: Iterable[bytes], chains: Container[str]) -> list[Anchor | C
     Raises:
         RecordUnreadable: One of the bodies is not an entry.
     """
-    found = (read(body) for body in bodies)
-    return [one for one in found if not isinstance(one, Entry) and one.conversation in chains]
+    entries = (read(body) for body in bodies)
+    return [mark for mark in entries if not isinstance(mark, Entry) and mark.conversation in chains]
 
 
 def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
@@ -387,45 +386,45 @@ def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
         chain: The whole current chain, in order.
         before: The age, as an instant.
     """
-    known = [read(one.body) for one in chain]
+    entries = [read(stored.body) for stored in chain]
     last_of: dict[str, int] = {}
     ended: set[str] = set()
-    for place, written in enumerate(known):
-        if isinstance(written, Entry):
-            last_of[written.action] = place
-            if written.kind in FINAL:
-                ended.add(written.action)
+    for index, entry in enumerate(entries):
+        if isinstance(entry, Entry):
+            last_of[entry.action] = index
+            if entry.kind in FINAL:
+                ended.add(entry.action)
     found: LogEntry | None = None
     reach = 0  # the last entry of any action begun so far
-    for place, written in enumerate(known[:-1]):
-        if written.at >= before:
+    for index, entry in enumerate(entries[:-1]):
+        if entry.at >= before:
             break
-        action = written.action if isinstance(written, Entry) else ""
+        action = entry.action if isinstance(entry, Entry) else ""
         if action:
-            reach = max(reach, last_of[action] if action in ended else len(known))
-        if reach <= place:
-            found = chain[place]
+            reach = max(reach, last_of[action] if action in ended else len(entries))
+        if reach <= index:
+            found = chain[index]
     return found
 
 
 def carried(
-    going: Iterable[bytes], staying: Iterable[bytes], living: Container[str]
+    removed: Iterable[bytes], remaining: Iterable[bytes], existing: Container[str]
 ) -> tuple[Anchor | Cut, ...]:
-    """Return what the daemon's chain must record again when its oldest entries are removed.
+    """Return the marks that the daemon's chain must record again when it loses its oldest entries.
 
-    That is the newest anchor and the newest cut of each existing chain, if only the removed entries
-    contain them.
+    These are the newest anchor and the newest cut of each existing chain, if only the removed
+    entries contain them.
 
     Raises:
         RecordUnreadable: One of the bodies is not an entry.
     """
     needed: dict[tuple[type[Anchor | Cut], str], Anchor | Cut] = {}
-    for body in going:
-        written = read(body)
-        if not isinstance(written, Entry) and written.conversation in living:
-            needed[type(written), written.conversation] = written
-    for body in staying:
-        written = read(body)
-        if not isinstance(written, Entry):
-            needed.pop((type(written), written.conversation), None)
+    for body in removed:
+        entry = read(body)
+        if not isinstance(entry, Entry) and entry.conversation in existing:
+            needed[type(entry), entry.conversation] = entry
+    for body in remaining:
+        entry = read(body)
+        if not isinstance(entry, Entry):
+            needed.pop((type(entry), entry.conversation), None)
     return tuple(needed.values())

@@ -3,9 +3,9 @@ r"""The arguments of a call as a card shows them: whole, so that nothing can hid
 They are shown as JSON text. An invisible character is escaped as JSON escapes it (`\u202e`). So is
 a letter of another script that reads as a Latin one within a Latin word, and a Cyrillic one if all
 Cyrillic letters of the call have a Latin twin. So parsing the text as JSON gives exactly what the
-action's hash binds. The one thing not shown is a value that the daemon knows to be a secret: its
-reference is shown instead, as `⟦{env="BOT_TOKEN"}⟧`. If a model writes a bracket of this kind, it
-is escaped like an invisible character, so an unescaped one was written here.
+action's hash binds. Only a value that the daemon knows as a secret is not shown: its reference is
+shown instead, as `⟦{env="BOT_TOKEN"}⟧`. If a model writes a bracket of this kind, it
+is escaped like an invisible character, so an unescaped one comes from this module.
 """
 
 import json
@@ -18,13 +18,13 @@ from zeroclaw.text.escape import is_hidden
 from zeroclaw.value import Value
 
 MOST_CARD_CHARS = 60_000
-"""Limit of the shown arguments of all calls on one card; every channel can carry that."""
+"""Limit of the arguments of all calls on one card; every channel can carry that."""
 
 _OPENING, _CLOSING = "⟦⟧"
 # The place of a secret. An action can't contain halves of a surrogate pair.
 _MARK_START, _MARK_END = "\ud800", "\udfff"
 # An escape is matched whole, or the letter after its backslash would begin a word.
-_TO_SHOW = re.compile(rf"{_MARK_START}([0-9]+){_MARK_END}|\\.|\w+|[^\n -~]")
+_TO_DISPLAY = re.compile(rf"{_MARK_START}([0-9]+){_MARK_END}|\\.|\w+|[^\n -~]")
 # Greek, Cyrillic, Armenian, Cherokee; wide and mathematical forms. Within a Latin word they read as
 # Latin letters.
 _LOOKS_LATIN = re.compile(
@@ -42,7 +42,7 @@ _LATIN = re.compile("[A-Za-z]")
 
 
 class CardArguments(Value):
-    """What a card shows of one call.
+    """The arguments of one call, as a card shows them.
 
     Attributes:
         text: JSON; see the module.
@@ -57,10 +57,10 @@ class Unshowable(Value):
     """The call can't be shown whole, so no approver may be asked about it.
 
     Attributes:
-        why: A line for the model and the audit.
+        reason: A line for the model and the audit.
     """
 
-    why: str
+    reason: str
 
 
 def card_arguments(
@@ -80,38 +80,38 @@ def card_arguments(
     if redactor.finds(text, known_only=True):
         text = _json(_masked(arguments, redactor, hidden))
         if redactor.finds(text, known_only=True):
-            why = "it holds a secret in a form that a card can neither show nor name"
-            return Unshowable(why=why)
+            reason = "it holds a secret in a form that a card can neither show nor name"
+            return Unshowable(reason=reason)
 
     # A genuine text in another script also uses letters that look like no Latin one.
-    is_disguise = all(one in _TWINS for one in _LOOKS_LATIN.findall(text))
+    is_disguise = all(letter in _TWINS for letter in _LOOKS_LATIN.findall(text))
 
-    def shown(found: re.Match[str]) -> str:
-        if found[1]:
-            return f"{_OPENING}{hidden[int(found[1])]}{_CLOSING}"
-        text = found[0]
+    def displayed(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"{_OPENING}{hidden[int(match[1])]}{_CLOSING}"
+        text = match[0]
         if text.isascii() and text.isprintable():
             return text
         is_latin = _LATIN.search(text) is not None
         return "".join(
-            _sign(
-                sign,
-                misleads=(is_latin and is_lookalike(sign))
-                or ((is_latin or is_disguise) and _LOOKS_LATIN.match(sign) is not None),
+            _display_char(
+                char,
+                misleads=(is_latin and is_lookalike(char))
+                or ((is_latin or is_disguise) and _LOOKS_LATIN.match(char) is not None),
             )
-            for sign in text
+            for char in text
         )
 
-    text = _TO_SHOW.sub(shown, text)
+    text = _TO_DISPLAY.sub(displayed, text)
     if len(text) > room:
         return _too_large(len(text), room)
     return CardArguments(text=text, hidden=tuple(hidden))
 
 
-def _sign(sign: str, *, misleads: bool) -> str:
-    """Return one character of the JSON text, escaped if a reader can't see what it is."""
-    escaped = misleads or is_hidden(sign) or sign in (_OPENING, _CLOSING)
-    return json.dumps(sign)[1:-1] if escaped else sign
+def _display_char(char: str, *, misleads: bool) -> str:
+    """Return one character of the JSON text, escaped if a reader could mistake it."""
+    escaped = misleads or is_hidden(char) or char in (_OPENING, _CLOSING)
+    return json.dumps(char)[1:-1] if escaped else char
 
 
 def _json(value: object) -> str:
@@ -120,7 +120,7 @@ def _json(value: object) -> str:
 
 def _too_large(chars: int, room: int) -> Unshowable:
     return Unshowable(
-        why=f"it is too large to be shown whole on a card: {chars:,} characters where {room:,} are "
+        reason=f"it is too large to be shown whole on a card: {chars:,} characters where {room:,} are "
         "left; make it smaller, or split it"
     )
 

@@ -1,11 +1,11 @@
-"""What a policy statement may ask about a request: the query, and the conditions on it.
+"""The query that a policy answers, and the conditions that a statement may set on it.
 
-To add a condition, write a function here and name it in `CONDITIONS`, or name there a fact that is
-or is not as wanted; a condition that reads the time must be left out of `TIMELESS`. The function
+To add a condition, write a function here and name it in `CONDITIONS`, or name a boolean fact
+there with `_is`; a condition that reads the time must be left out of `TIMELESS`. The function
 takes the value from the configuration, raises `ValueError` with the allowed values if it doesn't
 fit, and returns the test. A test that needs a fact the query doesn't have raises; the policy then
 counts it as true for deny and ask, and as false for allow. No test reads `resources`: a walk runs
-it once for everything that it meets.
+each test once for all files that it meets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 class ToolFacts(Value):
-    """What policy and protection know of a tool; the tool itself declares all of it.
+    """The facts of a tool that policy and protection use, all as the tool declares them.
 
     Attributes:
-        effects: All that a call may do; everything when undeclared.
+        effects: Every effect that a call may have; all of them when undeclared.
         risk: `high` when undeclared.
-        declared: Whether the tool said what it does; if not, the worst is assumed (K26).
+        declared: Whether the tool declares its effects; if not, the worst is assumed (K26).
     """
 
     effects: frozenset[Effect]
@@ -54,16 +54,16 @@ class Query(Value):
     """One question to the policy: may this principal do this, to these resources, now.
 
     Attributes:
-        principal: Who asks.
+        principal: The person who wants it.
         action: `tool:<name>`, `command:<name>`, or `approve:<tool>`.
-        resources: What it touches, normalised; empty for nothing with a name, None if that is
-            unknown.
+        resources: The resources it touches, normalised; empty if it touches none with a name, None
+            if unknown.
         now: The time; aware.
         facts: The tool's facts; None where no tool is involved.
         arguments: The call's arguments; None where there is no call.
         direct: Exactly one person reads the chat; None when not known.
         own: The object belongs to the principal (their own turn); None when not known.
-        untrusted: The request that the call answers contains text that no person here vouches for;
+        untrusted: The model request behind the call contains text that no person here vouches for;
             None when not known.
         in_message: The call contains only what the principal wrote themselves in this turn; None
             when not known.
@@ -84,7 +84,7 @@ class Query(Value):
 
 
 def any_call(spec: ToolSpec, principal: Principal, *, now: datetime, direct: bool) -> Query:
-    """Return the query about a possible call of a tool, with nothing known but the tool."""
+    """Return the query about a possible call of a tool, whose arguments are unknown."""
     return Query(
         principal=principal,
         action=f"tool:{spec.name}",
@@ -99,27 +99,27 @@ Condition = Callable[[object], Test]
 
 
 def effects_within(value: object) -> Test:
-    """All that the tool may do is on the list: of `read`, `write`, `network`, `exec`."""
+    """All effects of the tool are on the list: of `read`, `write`, `network`, `exec`."""
     allowed = _choices(value, get_args(Effect))
-    return lambda query: _known(query.facts, "tool").effects <= allowed
+    return lambda query: _require(query.facts, "tool").effects <= allowed
 
 
 def effects_any_of(value: object) -> Test:
-    """The tool may do something on the list: of `read`, `write`, `network`, `exec`."""
+    """An effect of the tool is on the list: of `read`, `write`, `network`, `exec`."""
     listed = _choices(value, get_args(Effect))
-    return lambda query: bool(_known(query.facts, "tool").effects & listed)
+    return lambda query: bool(_require(query.facts, "tool").effects & listed)
 
 
 def risk_at_most(value: object) -> Test:
     """The tool's risk is this or lower: `low`, `medium`, `high`."""
     highest = _rank(value)
-    return lambda query: RISKS.index(_known(query.facts, "tool").risk) <= highest
+    return lambda query: RISKS.index(_require(query.facts, "tool").risk) <= highest
 
 
 def risk_at_least(value: object) -> Test:
     """The tool's risk is this or higher: `low`, `medium`, `high`."""
     lowest = _rank(value)
-    return lambda query: RISKS.index(_known(query.facts, "tool").risk) >= lowest
+    return lambda query: RISKS.index(_require(query.facts, "tool").risk) >= lowest
 
 
 def hour_between(value: object) -> Test:
@@ -152,23 +152,23 @@ def argument_equals(value: object) -> Test:
         message = "must be a table of argument names and their values"
         raise ValueError(message)
     # Canonical text and not `==`, because in Python `True == 1 == 1.0`.
-    wanted = {
+    expected = {
         str(name): canonical_json(item)
         for name, item in cast("Mapping[object, object]", value).items()
     }
 
     def test(query: Query) -> bool:
-        arguments = _known(query.arguments, "arguments")
+        arguments = _require(query.arguments, "arguments")
         return all(
             name in arguments and canonical_json(arguments[name]) == text
-            for name, text in wanted.items()
+            for name, text in expected.items()
         )
 
     return test
 
 
 def _is(fact: Callable[[Query], bool]) -> Condition:
-    """Return the condition that a fact is as wanted: `true` or `false`."""
+    """Return the condition that a fact equals the configured `true` or `false`."""
 
     def condition(value: object) -> Test:
         if not isinstance(value, bool):
@@ -185,27 +185,27 @@ CONDITIONS: Mapping[str, Condition] = {
     "risk_at_most": risk_at_most,
     "risk_at_least": risk_at_least,
     # Whether the tool declares what it does.
-    "declared": _is(lambda query: _known(query.facts, "tool").declared),
+    "declared": _is(lambda query: _require(query.facts, "tool").declared),
     "hour_between": hour_between,
     "weekday_in": weekday_in,
     "argument_equals": argument_equals,
     # Whether exactly one person reads the chat.
-    "channel_is_direct": _is(lambda query: _known(query.direct, "chat")),
-    # Whether it is the principal's own (turn, status).
-    "own": _is(lambda query: _known(query.own, "owner")),
-    # Whether the turn holds text that no person here vouches for, such as a page.
-    "untrusted": _is(lambda query: _known(query.untrusted, "origin")),
+    "channel_is_direct": _is(lambda query: _require(query.direct, "chat")),
+    # Whether the object (turn, status) belongs to the principal.
+    "own": _is(lambda query: _require(query.own, "owner")),
+    # Whether the turn contains text that no person here vouches for, such as a page.
+    "untrusted": _is(lambda query: _require(query.untrusted, "origin")),
     # Whether the person's own message dictates the call.
-    "in_message": _is(lambda query: _known(query.in_message, "message")),
-    # Whether the bot keeps a fact before a summary, and no model asks for it.
+    "in_message": _is(lambda query: _require(query.in_message, "message")),
+    # Whether the bot itself stores a fact before a summary, without a model that asks.
     "compaction": _is(lambda query: query.compaction),
 }
 
 TIMELESS = frozenset(CONDITIONS) - {"hour_between", "weekday_in"}
-"""Conditions that do not read the time; with any other, what may be offered is recomputed each time."""
+"""Conditions that do not read the time; with any other, the tools on offer are recomputed each time."""
 
 
-def _known(fact: T | None, name: str) -> T:
+def _require(fact: T | None, name: str) -> T:
     if fact is None:
         message = f"the {name} is not known"
         raise LookupError(message)

@@ -37,7 +37,7 @@ from zeroclaw.gate.audit import Entry, Kind
 from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
 from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leaves_no_trace
 from zeroclaw.gate.grant import covers
-from zeroclaw.gate.policy import PolicySet, reasons_of, why_ruled
+from zeroclaw.gate.policy import PolicySet, reasons_of, ruling_reason
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt import Fields, fields_of
 from zeroclaw.gate.ruling import Ruling, denied, may_be_granted, permits, rule
@@ -66,13 +66,13 @@ from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Localized
 from zeroclaw.tool import Arguments, Tool, ToolContext, line_of
 from zeroclaw.value import Struct, Value, replace
 
-_Done = TypeVar("_Done")
+_Result = TypeVar("_Result")
 
 MOST_CALLS = 32
 """Calls of one batch that are gated; models that call in parallel send a handful. Each call can become
-a question to people, a process or a megabyte of output."""
+an approval request, a process or a megabyte of output."""
 AT_ONCE_CHARS = 2_048
-"""Longest arguments that are parsed, judged, hashed and described on the event loop; the worst JSON of
+"""Longest arguments that the event loop itself parses, judges, hashes and describes; the worst JSON of
 this length takes each of these steps some 1 ms."""
 APPROVED_FOR = timedelta(days=1)
 """How long after its deadline an approved call may still start. Until then it waits for the answers to
@@ -103,7 +103,7 @@ class _Ready(Value):
     """A call that became an action.
 
     Attributes:
-        unresolved: Why its resources are unknown, empty when they are known.
+        unresolved: The reason why its resources are unknown, empty when they are known.
         written: Its arguments as the model wrote them, before defaults.
     """
 
@@ -119,7 +119,7 @@ class _Ready(Value):
 
 
 class _Ruled(Value):
-    """A call that was decided, and by what.
+    """A call with its ruling.
 
     Attributes:
         policy: The policy that decided; it may have been replaced since.
@@ -133,7 +133,7 @@ class _Ruled(Value):
 
 
 class _Gated(Value):
-    """The outcome for one call; `approval` is its question, `frozen` is None for a malformed call."""
+    """The outcome for one call; `frozen` is None for a malformed one."""
 
     verdict: Verdict
     audited: tuple[Entry, ...]
@@ -149,16 +149,16 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         tools: By name.
         policy: Returns the policy in force; called for every decision, so that a halt counts.
         protected: What no call may touch.
-        redactor: Finds secrets in what cards show.
-        refusals: Words the results of calls that do not run.
+        redactor: Finds secrets in the texts of cards.
+        refusals: Makes the results of calls that do not run.
         clock: Dates decisions and deadlines.
         ids: Makes ids of actions, cards and approvals.
         settings: Deadlines and approvers.
-        approvers: Returns who is asked about this principal's calls of these tools in this chat;
-            empty when no approver can be reached.
-        approver_now: Returns who has an identity, `<channel>:<sender id>`, if they may answer
-            requests about a tool now; else None.
-        resolve_timeout_s: Seconds that a tool may take to say what it would touch.
+        approvers: Returns the approvers to ask about this principal's calls of these tools in this
+            chat; empty when none can be reached.
+        approver_now: Returns the person with an identity, `<channel>:<sender id>`, if they may
+            answer requests about a tool now; else None.
+        resolve_timeout_s: Seconds that a tool may take to name its resources.
     """
 
     tools: Mapping[str, Tool]
@@ -178,20 +178,22 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         card = self.ids.ulid()
         gated: list[_Gated] = []
         room = MOST_CARD_CHARS
-        for order, one in enumerate(calls):
+        for order, tool_call in enumerate(calls):
             if order >= MOST_CALLS:
                 await asyncio.sleep(0)  # a hostile model may send thousands
-            name = ActionId(self.ids.ulid())
-            case = _Case(call=one, id=name, setting=setting, card=card, order=order, room=room)
+            action = ActionId(self.ids.ulid())
+            case = _Case(
+                call=tool_call, id=action, setting=setting, card=card, order=order, room=room
+            )
             gated.append(await self._gate(case))
             if gated[-1].approval is not None:
                 room -= len(gated[-1].approval.arguments)
         return GatedBatch(
-            verdicts=tuple(one.verdict for one in gated),
-            approvals=tuple(one.approval for one in gated if one.approval is not None),
-            audited=tuple(entry for one in gated for entry in one.audited),
-            frozen=tuple(one.frozen for one in gated if one.frozen is not None),
-            cleared=tuple(one.cleared for one in gated if one.cleared is not None),
+            verdicts=tuple(result.verdict for result in gated),
+            approvals=tuple(result.approval for result in gated if result.approval is not None),
+            audited=tuple(entry for result in gated for entry in result.audited),
+            frozen=tuple(result.frozen for result in gated if result.frozen is not None),
+            cleared=tuple(result.cleared for result in gated if result.cleared is not None),
         )
 
     async def recheck(
@@ -230,36 +232,38 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         at, raw = self.clock.now(), action.canonical_arguments if written is None else written
 
         def rechecked() -> Cleared | Stopped:
-            said = call_now(lambda: parse_arguments(raw))
-            ready = _Ready(tool=tool, action=action, written=said, unresolved=unresolved)
+            parsed = call_now(lambda: parse_arguments(raw))
+            ready = _Ready(tool=tool, action=action, written=parsed, unresolved=unresolved)
             return self._rechecked(ready, setting, approval, at)
 
-        return await _done(rechecked, about=raw)
+        return await _run_sized(rechecked, text=raw)
 
     def _rechecked(
         self, ready: _Ready, setting: Setting, approval: Approval | None, at: datetime
     ) -> Cleared | Stopped:
-        one = self._ruled(ready, setting, at)
-        effect, why = one.ruling.decision.effect, one.ruling.decision.why
+        ruled = self._ruled(ready, setting, at)
+        effect, reason = ruled.ruling.decision.effect, ruled.ruling.decision.reason
         if effect == "ask" and approval is not None and _is_approved(approval, at):
-            if not self._counts(approval.answerer, approval.tool, setting):
-                says = catalogue.MAY_NO_LONGER_APPROVE.about(who=by_whom(approval.by))
-                return _stopped(says, setting, by="approvers")
+            if not self._still_counts(approval.answerer, approval.tool, setting):
+                message = catalogue.MAY_NO_LONGER_APPROVE.about(who=by_whom(approval.by))
+                return _stopped(message, setting, by="approvers")
             effect = "allow"
         if effect == "allow":
-            return self._cleared(one)
-        told = _told(one)
+            return self._cleared(ruled)
+        for_people = _reason_for_people(ruled)
         if effect == "ask":
-            why = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=why)
-            told = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=told)
-        return Stopped(reason=why, for_people=told, by=one.ruling.by)
+            reason = catalogue.NEEDS_APPROVAL_BY_NOW.to(ENGLISH, why=reason)
+            for_people = catalogue.NEEDS_APPROVAL_BY_NOW.to(_language_of(setting), why=for_people)
+        return Stopped(reason=reason, for_people=for_people, by=ruled.ruling.by)
 
-    def _cleared(self, one: _Ruled) -> Cleared:
+    def _cleared(self, ruled: _Ruled) -> Cleared:
         return Cleared(
-            tool=one.ready.tool,
-            permits=permits(one.query, one.ruling, policy=one.policy, protected=self.protected),
-            in_message=one.query.in_message is True,
-            policy=one.policy,
+            tool=ruled.ready.tool,
+            permits=permits(
+                ruled.query, ruled.ruling, policy=ruled.policy, protected=self.protected
+            ),
+            in_message=ruled.query.in_message is True,
+            policy=ruled.policy,
         )
 
     async def _gate(self, case: _Case) -> _Gated:
@@ -268,34 +272,36 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         if isinstance(ready, str):
             verdict = self._denied(case, ready, at)
             # An unknown tool's name is the model's own text.
-            here, name = case.setting.context.conversation, case.call.name
-            tool = "" if is_off_the_record(here) and name not in self.tools else name
+            conversation, name = case.setting.context.conversation, case.call.name
+            tool = "" if is_off_the_record(conversation) and name not in self.tools else name
             entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=tool[:NAME_CHARS])
             by = case.setting.context.principal.id
-            return _Gated(verdict=verdict, audited=_audited(entry, by, _MALFORMED, verdict))
-        return await _done(lambda: self._decided(case, ready, at), about=case.call.arguments)
+            return _Gated(verdict=verdict, audited=_entries(entry, by, _MALFORMED, verdict))
+        return await _run_sized(lambda: self._decided(case, ready, at), text=case.call.arguments)
 
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
-        one, action = self._ruled(ready, case.setting, at), ready.action
+        ruled, action = self._ruled(ready, case.setting, at), ready.action
         frozen, approval, cleared = freeze(action), None, None
         execution = self.settings.config.runtime.tool_execution
         sequential = "sequential" in {ready.tool.spec.execution, execution}
-        match one.ruling.decision.effect:
+        match ruled.ruling.decision.effect:
             case "allow":
                 verdict = Allowed(action=case.id, sequential=sequential)
-                cleared = self._cleared(one)
+                cleared = self._cleared(ruled)
             case "ask":
-                shown = card_arguments(action.arguments, self.redactor, case.room)
-                where = case.setting.context.address
-                if isinstance(shown, Unshowable):
-                    decision = replace(one.ruling.decision, effect="deny", why=shown.why)
-                    ruling = Ruling(decision=decision, by="card", detail=shown.why)
-                    one = replace(one, ruling=ruling)
-                    verdict = self._ruled_out(case, one)
-                elif not self.approvers(action.principal, where, (action.tool,)):
+                displayed = card_arguments(action.arguments, self.redactor, case.room)
+                address = case.setting.context.address
+                if isinstance(displayed, Unshowable):
+                    decision = replace(
+                        ruled.ruling.decision, effect="deny", reason=displayed.reason
+                    )
+                    ruling = Ruling(decision=decision, by="card", detail=displayed.reason)
+                    ruled = replace(ruled, ruling=ruling)
+                    verdict = self._ruled_out(case, ruled)
+                elif not self.approvers(action.principal, address, (action.tool,)):
                     verdict = self._unreachable(case, action, at)
                 else:
-                    approval = self._approval(case, one, frozen, shown)
+                    approval = self._approval(case, ruled, frozen, displayed)
                     verdict = Asked(
                         action=case.id,
                         approval=approval.id,
@@ -303,13 +309,13 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                         sequential=sequential,
                     )
             case "deny":
-                verdict = self._ruled_out(case, one)
+                verdict = self._ruled_out(case, ruled)
             case _:
-                assert_never(one.ruling.decision.effect)
+                assert_never(ruled.ruling.decision.effect)
         entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=action.tool, hash=frozen.hash)
         return _Gated(
             verdict=verdict,
-            audited=_audited(entry, action.principal.id, one.ruling, verdict),
+            audited=_entries(entry, action.principal.id, ruled.ruling, verdict),
             frozen=frozen,
             approval=approval,
             cleared=cleared,
@@ -323,12 +329,12 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         if case.order >= MOST_CALLS:
             return too_many_calls(name, MOST_CALLS)
         raw = case.call.arguments
-        parsed = await _done(lambda: call_now(lambda: parse_arguments(raw)), about=raw)
+        parsed = await _run_sized(lambda: call_now(lambda: parse_arguments(raw)), text=raw)
         if isinstance(parsed, Raised):
             return invalid_arguments(name, parsed)
         tool = self.tools.get(name)
         if tool is None:
-            return unknown_tool(name, self._known_to(case.setting))
+            return unknown_tool(name, self._usable_tools(case.setting))
         proposed = partial(
             propose,
             id=case.id,
@@ -338,8 +344,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             tool=name,
             resources=None,
         )
-        action = await _done(
-            lambda: call_now(lambda: proposed(arguments=tool.check(parsed))), about=raw
+        action = await _run_sized(
+            lambda: call_now(lambda: proposed(arguments=tool.check(parsed))), text=raw
         )
         if isinstance(action, Raised):
             return invalid_arguments(name, action)
@@ -349,12 +355,12 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         action = replace(action, resources=resources)
         return _Ready(tool=tool, action=action, written=parsed, unresolved=unresolved)
 
-    def _known_to(self, setting: Setting) -> list[str]:
-        """Return the tools that the requester may use for some call."""
-        whose, policy = setting.known or setting.context.principal, self.policy()
+    def _usable_tools(self, setting: Setting) -> list[str]:
+        """Return the tools of which the requester may make some call."""
+        principal, policy = setting.current_principal or setting.context.principal, self.policy()
         calls = {
             name: any_call(
-                tool.spec, whose, now=self.clock.now(), direct=setting.context.address.direct
+                tool.spec, principal, now=self.clock.now(), direct=setting.context.address.direct
             )
             for name, tool in self.tools.items()
         }
@@ -363,7 +369,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     def _ruled(self, ready: _Ready, setting: Setting, at: datetime) -> _Ruled:
         action, facts, policy = ready.action, ready.facts, self.policy()
         query = Query(
-            principal=setting.known or setting.context.principal,
+            principal=setting.current_principal or setting.context.principal,
             action=f"tool:{action.tool}",
             now=at,
             resources=action.resources,
@@ -374,7 +380,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             in_message=_is_in_message(ready, setting.taint),
             compaction=setting.compaction,
         )
-        out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
+        exclusion = f"the person it is for may no longer talk to this bot, by {setting.revoked_by}"
         if _leaves_a_trace(setting, facts):
             ruling = denied("protection", catalogue.LEAVES_A_TRACE.to(ENGLISH))
         else:
@@ -382,33 +388,38 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 query,
                 policy=policy,
                 protected=self.protected,
-                out=out if setting.out else "",
+                exclusion=exclusion if setting.revoked_by else "",
                 unresolved=ready.unresolved,
                 grants=(
-                    one
-                    for one in setting.grants
-                    if covers(one, action, facts, at)
-                    and self._counts(one.granter_sender, one.tool, setting)
+                    grant
+                    for grant in setting.grants
+                    if covers(grant, action, facts, at)
+                    and self._still_counts(grant.granter_sender, grant.tool, setting)
                 ),
             )
         return _Ruled(ready=ready, setting=setting, query=query, policy=policy, ruling=ruling)
 
-    def _counts(self, answerer: str, tool: str, setting: Setting) -> bool:
-        """Whether a yes still counts: who gave it may approve such a call of this person now (P5)."""
+    def _still_counts(self, answerer: str, tool: str, setting: Setting) -> bool:
+        """Whether a yes still counts: its giver may approve such a call of this person now (P5)."""
         may_answer = self.settings.config.approvals.requester_may_answer
         if not answerer:  # a row of an earlier release
             return may_answer
-        approver, asks = self.approver_now(answerer, tool), setting.context.principal
+        approver, requester = self.approver_now(answerer, tool), setting.context.principal
         return approver is not None and (
             may_answer
-            or not any(is_same_person(one, approver) for one in (asks, setting.known or asks))
+            or not any(
+                is_same_person(principal, approver)
+                for principal in (requester, setting.current_principal or requester)
+            )
         )
 
-    def _approval(self, case: _Case, one: _Ruled, frozen: Frozen, shown: CardArguments) -> Approval:
-        ready, settings = one.ready, self.settings.config.approvals
+    def _approval(
+        self, case: _Case, ruled: _Ruled, frozen: Frozen, displayed: CardArguments
+    ) -> Approval:
+        ready, settings = ruled.ready, self.settings.config.approvals
         action, facts = ready.action, ready.facts
-        decision, scope = one.ruling.decision, None
-        if may_be_granted(one.query, decision, one.policy):
+        decision, scope = ruled.ruling.decision, None
+        if may_be_granted(ruled.query, decision, ruled.policy):
             workspace = str(case.setting.context.workspace)
             scope = scope_of(action, facts, settings.grant_s, workspace)
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
@@ -424,42 +435,48 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             requester_may_answer=settings.requester_may_answer,
             summary=self._summary(ready, ENGLISH),
             summaries=tuple(
-                (other, self._summary(ready, other)) for other in LANGUAGES if other != ENGLISH
+                (language, self._summary(ready, language))
+                for language in LANGUAGES
+                if language != ENGLISH
             ),
-            arguments=shown.text,
-            hidden=shown.hidden,
+            arguments=displayed.text,
+            hidden=displayed.hidden,
             scope=scope,
-            why=decision.why,
-            reasons=reasons_of(one.policy, decision, case.setting.taint.sources_for(facts)),
+            why=decision.reason,
+            reasons=reasons_of(ruled.policy, decision, case.setting.taint.sources_for(facts)),
             card=case.card,
             order=case.order,
             choices=choices,
-            deadline_at=one.query.now + timedelta(seconds=settings.timeout_s),
+            deadline_at=ruled.query.now + timedelta(seconds=settings.timeout_s),
         )
 
     def _summary(self, ready: _Ready, language: Language) -> str:
         """Return the tool's line about the call; only the tool's name if the line contains a secret."""
         line = call_now(lambda: line_of(ready.tool, ready.action.arguments, language))
-        said = "" if isinstance(line, Raised) else line
-        if not said or self.redactor.finds(said, known_only=True):
+        summary = "" if isinstance(line, Raised) else line
+        if not summary or self.redactor.finds(summary, known_only=True):
             return catalogue.WOULD_RUN_TOOL.to(language, tool=ready.action.tool)
-        return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
+        return summary if len(summary) <= SUMMARY_CHARS else f"{summary[:SUMMARY_CHARS]} …"
 
-    def _ruled_out(self, case: _Case, one: _Ruled) -> Denied:
-        language, action = _language_of(case.setting), one.ready.action
-        told = catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=_told(one))
-        why = f"`{action.tool}` may not run: {one.ruling.decision.why}"
-        return self._denied(case, why, one.query.now, action, for_people=told)
+    def _ruled_out(self, case: _Case, ruled: _Ruled) -> Denied:
+        language, action = _language_of(case.setting), ruled.ready.action
+        for_people = catalogue.CALL_DID_NOT_RUN.to(
+            language, tool=action.tool, why=_reason_for_people(ruled)
+        )
+        reason = f"`{action.tool}` may not run: {ruled.ruling.decision.reason}"
+        return self._denied(case, reason, ruled.query.now, action, for_people=for_people)
 
     def _unreachable(self, case: _Case, action: Action, at: datetime) -> Denied:
         """Return the denial of a call when no approver can be reached."""
-        told = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
-        return self._denied(case, wording.unreachable(action.tool), at, action, for_people=told)
+        for_people = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
+        return self._denied(
+            case, wording.unreachable(action.tool), at, action, for_people=for_people
+        )
 
     def _denied(
         self,
         case: _Case,
-        why: str,
+        reason: str,
         at: datetime,
         action: Action | None = None,
         *,
@@ -467,7 +484,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     ) -> Denied:
         """Return the denial of a call; without an action, of a malformed one."""
         if action is not None:
-            fields = fields_of(action, "denied", why)
+            fields = fields_of(action, "denied", reason)
         else:
             fields = Fields(
                 conversation=case.setting.context.conversation,
@@ -475,7 +492,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 tool=case.call.name,
                 arguments=case.call.arguments,
                 outcome="failed",
-                result=why,
+                result=reason,
             )
         result, token = self.refusals.refuse(fields, at, for_people=for_people)
         outcome = "failed" if action is None else "denied"
@@ -485,27 +502,29 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
 async def resolve_resources(
     tool: Tool, arguments: Arguments, context: ToolContext, *, timeout_s: float
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Return what a call would touch, or None and why that is unknown."""
+    """Return the resources of a call, or None and the reason why they are unknown."""
     try:
         async with asyncio.timeout(timeout_s):
-            found = await call(lambda: tool.resources(arguments, context))
+            named = await call(lambda: tool.resources(arguments, context))
     except TimeoutError:
-        return None, "the tool took too long to say"
-    if isinstance(found, Raised):
-        return None, found.line
+        return None, "the tool took too long to name them"
+    if isinstance(named, Raised):
+        return None, named.line
     # A file's name may not be UTF-8, and a third party's tool may return anything.
-    spelled = call_now(lambda: normal_order(resource_form(one.encode().decode()) for one in found))
-    if isinstance(spelled, Raised):
-        what = "UTF-8"
-        if isinstance(spelled.error, ValueError) and not isinstance(spelled.error, UnicodeError):
-            what = "normal form"
-        return None, f"what it said has no {what}"
-    return spelled, ""
+    normal = call_now(
+        lambda: normal_order(resource_form(resource.encode().decode()) for resource in named)
+    )
+    if isinstance(normal, Raised):
+        form = "UTF-8"
+        if isinstance(normal.error, ValueError) and not isinstance(normal.error, UnicodeError):
+            form = "normal form"
+        return None, f"the tool named one without {form}"
+    return normal, ""
 
 
-async def _done(work: Callable[[], _Done], *, about: str) -> _Done:
-    """Run work that takes time per character of the arguments; for long ones in a thread."""
-    return await asyncio.to_thread(work) if len(about) > AT_ONCE_CHARS else work()
+async def _run_sized(work: Callable[[], _Result], *, text: str) -> _Result:
+    """Run work whose time grows with a text, for a long one in a thread."""
+    return await asyncio.to_thread(work) if len(text) > AT_ONCE_CHARS else work()
 
 
 def _is_in_message(ready: _Ready, taint: Taint) -> bool:
@@ -519,14 +538,14 @@ def _leaves_a_trace(setting: Setting, facts: ToolFacts) -> bool:
     return is_off_the_record(setting.context.conversation) and not leaves_no_trace(facts)
 
 
-def _told(one: _Ruled) -> str:
-    """Return why a call is not allowed, for a person who called the tool themselves."""
-    language = _language_of(one.setting)
-    if _leaves_a_trace(one.setting, one.ready.facts):
+def _reason_for_people(ruled: _Ruled) -> str:
+    """Return the reason of a refusal, for a person who called the tool themselves."""
+    language = _language_of(ruled.setting)
+    if _leaves_a_trace(ruled.setting, ruled.ready.facts):
         return catalogue.LEAVES_A_TRACE.to(language)
-    if one.ruling.by != "policy":
-        return one.ruling.decision.why
-    return why_ruled(one.policy, one.ruling.decision, one.query, language)
+    if ruled.ruling.by != "policy":
+        return ruled.ruling.decision.reason
+    return ruling_reason(ruled.policy, ruled.ruling.decision, ruled.query, language)
 
 
 def _is_approved(approval: Approval, now: datetime) -> bool:
@@ -546,9 +565,9 @@ def _language_of(setting: Setting) -> Language:
     return setting.context.principal.language
 
 
-def _stopped(why: Localized, setting: Setting, *, by: str) -> Stopped:
-    told = why.to(_language_of(setting))
-    return Stopped(reason=why.to(ENGLISH), for_people=told, by=by)
+def _stopped(message: Localized, setting: Setting, *, by: str) -> Stopped:
+    for_people = message.to(_language_of(setting))
+    return Stopped(reason=message.to(ENGLISH), for_people=for_people, by=by)
 
 
 # --- entries for the audit -----------------------------------------------------------------------
@@ -557,14 +576,14 @@ def _stopped(why: Localized, setting: Setting, *, by: str) -> Stopped:
 _MALFORMED = replace(denied("schema", ""), detail="malformed")
 
 
-def _audited(entry: Entry, by: str, ruling: Ruling, verdict: Verdict) -> tuple[Entry, ...]:
-    """Return the entries of a call that was decided, proposed by this person.
+def _entries(entry: Entry, by: str, ruling: Ruling, verdict: Verdict) -> tuple[Entry, ...]:
+    """Return the audit entries of a call that a person proposed and the gate decided.
 
     Args:
-        entry: What all of them say.
+        entry: Their common fields.
         by: The person, as `Principal.id`.
         ruling: The decision.
-        verdict: What became of the call.
+        verdict: The verdict that followed from it.
     """
     decision = ruling.decision
     evaluated = replace(

@@ -1,8 +1,8 @@
 """Grants: an approval that lasts for a time, for one conversation, tool and set of resources.
 
 A grant turns an ASK of the policy into an ALLOW, and nothing else; a deny overrides it. A grant for
-a call that can execute things is bound to its exact arguments, because its resources are the same
-whatever it runs; see `scope`.
+a call that can execute things is bound to its exact arguments, because its resources do not depend
+on the command; see `scope`.
 """
 
 import hashlib
@@ -30,21 +30,21 @@ class Grant(Value):
 
     Attributes:
         id: A ulid; people revoke by it.
-        conversation: Where it applies.
+        conversation: The conversation it applies to.
         tool: The tool's name.
-        resources: All that a covered call may touch, sorted.
+        resources: The resources that a covered call may touch, sorted.
         arguments_hash: SHA-256 in hex of the canonical arguments; None where resources suffice.
-        granted_by: Who granted it, for people.
-        until: When it ends.
-        holder: Whose call was approved, as `Principal.id`.
-        granter: Who approved it, as `Principal.id`.
+        granted_by: The granter's label, for people.
+        until: Its end.
+        holder: The person whose call was approved, as `Principal.id`.
+        granter: The person who approved it, as `Principal.id`.
         granter_sender: The same as `<channel>:<sender id>`, independent of the configuration.
-        effects: What the tool declared then; empty in rows of an earlier release.
+        effects: The effects that the tool declared then; empty in rows of an earlier release.
         number: Its name in every chat and on the command line; 0 in rows of an earlier release,
             which go by their short id.
         numbers: Only in rows of an earlier release.
         workspace: As in `Scope`.
-        since: When it was granted; None in rows of an earlier release.
+        since: The time of the grant; None in rows of an earlier release.
     """
 
     id: str
@@ -95,7 +95,7 @@ def grant_for(
 def covers(grant: Grant, action: Action, facts: ToolFacts, now: datetime) -> bool:
     """Whether the grant lets this call run without asking; not at or after its end.
 
-    Nor before it was granted: if the clock was set back, it would last longer than its card said.
+    Nor before its start: after the clock was set back, it would outlast the time on its card.
 
     A grant for resources never covers a call without any, and a grant without never a call with
     some.

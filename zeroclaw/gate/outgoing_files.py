@@ -1,6 +1,6 @@
 """Decide whether the files of a tool may be sent to a chat.
 
-A file can't be redacted like a text, so one that contains a secret is not sent. In a text nothing
+A file can't be redacted like a text, so one that contains a secret is not sent. No part of a text
 may look like a credential; other files may not contain one of the daemon's own secrets in clear.
 Packed or encrypted contents can't be checked. Pure, but slow for large files: run it in a thread.
 """
@@ -24,49 +24,49 @@ MOST_CAPTION_CHARS = 500
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def checked_files(output: ToolOutput, *, most_bytes: int, redactor: Redactor) -> ToolOutput:
-    """Return the output with its files as they may be sent, or a failure that says why not.
+def checked_files(output: ToolOutput, *, max_bytes: int, redactor: Redactor) -> ToolOutput:
+    """Return the output with its files as they may be sent, or a failure with the reason.
 
     Args:
         output: The tool's output.
-        most_bytes: The chat's limit of one file; 0 where it takes none.
+        max_bytes: The chat's limit of one file; 0 where it takes none.
         redactor: Knows the secrets.
     """
     if output.is_error or not output.files:
         return replace(output, files=())
-    fault = _fault(output.files, most_bytes, redactor)
+    fault = _fault(output.files, max_bytes, redactor)
     if fault:
         return ToolOutput(text=f"nothing was sent: {fault}", is_error=True)
-    return replace(output, files=tuple(_shown(one, redactor) for one in output.files))
+    return replace(output, files=tuple(_displayed(file, redactor) for file in output.files))
 
 
-def _fault(files: tuple[ToolFile, ...], most_bytes: int, redactor: Redactor) -> str:
-    if not most_bytes:
+def _fault(files: tuple[ToolFile, ...], max_bytes: int, redactor: Redactor) -> str:
+    if not max_bytes:
         return "this chat takes no files"
     if len(files) > MOST_FILES:
         return f"{len(files)} files are too many for one call, which may send {MOST_FILES}"
-    most = min(most_bytes, LARGEST_BLOB_BYTES)  # until it is sent, a file is stored as a blob
-    for one in files:
-        name = quoted(one.name, limit_chars=MOST_NAME_CHARS)
-        if not one.content:
+    limit = min(max_bytes, LARGEST_BLOB_BYTES)  # until it is sent, a file is stored as a blob
+    for file in files:
+        name = quoted(file.name, limit_chars=MOST_NAME_CHARS)
+        if not file.content:
             return f"{name} is empty, and an empty file can't be sent"
-        if len(one.content) > most:
-            size = counted(len(one.content), "byte")
-            return f"{name} has {size}, and {most:,} is the most that can be sent here"
-        if _holds_secret(one, redactor):
+        if len(file.content) > limit:
+            size = counted(len(file.content), "byte")
+            return f"{name} has {size}, and {limit:,} is the most that can be sent here"
+        if _holds_secret(file, redactor):
             return f"{name} holds a secret, or what looks like one"
     return ""
 
 
 def _holds_secret(file: ToolFile, redactor: Redactor) -> bool:
     is_text = recognise(file.content, file.name).reader in ("text", "table", "mail")
-    # Two bytes in front make any file look like UTF-16, so what else it may be is read as well.
+    # Two bytes in front make any file look like UTF-16, so it is read as UTF-8 as well.
     encodings = ("utf-8", "utf-16") if file.content.startswith(_UTF_16) else ("utf-8",)
     texts = (file.content.decode(encoding, "replace") for encoding in encodings)
     return any(redactor.finds(text, known_only=not is_text) for text in texts)
 
 
-def _shown(file: ToolFile, redactor: Redactor) -> ToolFile:
+def _displayed(file: ToolFile, redactor: Redactor) -> ToolFile:
     """Return a file with a name and caption that are safe to show: redacted, without receipts."""
     name = _harmless(file.name.replace("/", "_").replace("\\", "_"), redactor)
     caption = _harmless(without_controls(file.caption), redactor).strip()
@@ -75,7 +75,7 @@ def _shown(file: ToolFile, redactor: Redactor) -> ToolFile:
 
 
 def _harmless(text: str, redactor: Redactor) -> str:
-    """Return a text without secrets, in which every receipt is marked false: none is looked up."""
+    """Return a text without secrets, in which every receipt is marked as false, without a lookup."""
     return receipt_screen.screen(redactor.redact(encodable(text)), lambda _: None)
 
 
@@ -85,5 +85,5 @@ def _one_line(name: str) -> str:
     if len(line) <= MOST_NAME_CHARS:
         return line
     stem, dot, ending = line.rpartition(".")
-    kept = f"{dot}{ending}" if stem and len(ending) <= MOST_NAME_CHARS // 4 else ""
-    return f"{line[: MOST_NAME_CHARS - len(kept)]}{kept}"
+    extension = f"{dot}{ending}" if stem and len(ending) <= MOST_NAME_CHARS // 4 else ""
+    return f"{line[: MOST_NAME_CHARS - len(extension)]}{extension}"

@@ -8,7 +8,7 @@ Principals are `anyone`, `role:<name>`, `channel:<name>`, or exactly a principal
 `attachment:<conversation>/<number>`, `skill:<name>`, `tools:<group>`. They are always compared in
 their normal form, so a folder and its contents are two patterns: `file:/srv/notes`,
 `file:/srv/notes/*`. A call's own resource may contain a `*` too: `host:*` is what a sandbox with
-network grants, and stands for all of it.
+network grants, and stands for all hosts.
 
 The rules, each of which is also in `tests/spec/policy_spec.py`:
 
@@ -17,18 +17,18 @@ The rules, each of which is also in `tests/spec/policy_spec.py`:
   its conditions hold.
 - An allow statement fits only if it alone covers every resource of the call; two of them do not
   add up. Deny and ask fit if they name any resource of the call.
-- A resource with a `*` in it is a grant of all that it covers (a sandbox with `host:*`). An allow
-  must cover all of it; deny and ask match if they name anything in it.
+- A resource with a `*` in it is a grant of everything it covers (a sandbox with `host:*`). An allow
+  must cover all of it; deny and ask match if they name any part of it.
 - Deny and ask compare paths without regard to letter case, because some file systems do the same;
   allow compares them exactly.
 - `file:/dir/**` is a walk: everything below a directory, where the run skips what it may not touch.
-  So deny and ask match it only if they cover all of it; `walk` checks what they name inside it.
+  So deny and ask match it only if they cover all of it; `walk` applies them to the files inside.
 - A statement that names resources never matches a call without them.
-- Unknown resources fit every deny and ask, and no allow at all.
+- Unknown resources fit every deny and ask, and no allow.
 - A condition that raises counts as true for deny and ask, and as false for allow.
 
-`Decision.why` is English, for the model and the command line; the `why_…` functions say the same in
-the reader's language. An operator's note on a statement is shown as written; the notes of shipped
+`Decision.reason` is English, for the model and the command line; the `…_reason` functions return it
+in the reader's language. An operator's note on a statement is shown as written; the notes of shipped
 statements are translated.
 """
 
@@ -52,7 +52,7 @@ from zeroclaw.tool import BELOW
 from zeroclaw.value import Value, field, replace
 
 MOST_ACTIONS = 64
-"""Actions whose statements a policy keeps at hand: the tools in use, and a few commands."""
+"""Actions whose statements a policy caches: the tools in use, and a few commands."""
 
 
 class Statement(Value):
@@ -61,11 +61,11 @@ class Statement(Value):
     Attributes:
         id: Unique in the whole policy; decisions name it. Shipped ids contain a dot.
         effect: Deny beats ask beats allow.
-        principals: Whom it is about, any of them.
-        actions: What it is about, any of these patterns.
-        resources: Which resources it is about; empty for any.
+        principals: Its principals; it matches any of them.
+        actions: Patterns of its actions; it matches any of them.
+        resources: Patterns of its resources; empty for any.
         when: Conditions by name, all of which must hold.
-        note: Why it exists, one line for people who read the decision.
+        note: Its purpose, one line for people who read the decision.
     """
 
     id: str
@@ -122,8 +122,8 @@ def check_statement(entry: Mapping[str, object], path: str) -> Statement | tuple
 def _unfit_conditions(when: Mapping[str, object], path: str) -> Iterator[str]:
     for name, value in when.items():
         if (condition := CONDITIONS.get(name)) is None:
-            known = meant(name, CONDITIONS) or f", known are {', '.join(CONDITIONS)}"
-            yield f"{path}.{on_one_line(name)}: unknown condition{known}"
+            hint = meant(name, CONDITIONS) or f", known are {', '.join(CONDITIONS)}"
+            yield f"{path}.{on_one_line(name)}: unknown condition{hint}"
             continue
         try:
             condition(value)
@@ -140,26 +140,26 @@ class Decision(Value):
     Attributes:
         effect: Allow, ask or deny.
         statements: The ids of the statements that made it, sorted; empty when nothing matched.
-        why: One sentence for people.
+        reason: One sentence for people.
     """
 
     effect: StatementEffect
     statements: tuple[str, ...]
-    why: str
+    reason: str
 
 
 class Considered(Value):
-    """Whether one statement matched a query, and why.
+    """Whether one statement matched a query, and the reason.
 
     Attributes:
         statement: The statement.
         matched: Whether it matched.
-        why: What it failed on, or what was assumed for a match; empty for a plain match.
+        reason: The cause of a mismatch, or the assumption behind a match; empty for a plain match.
     """
 
     statement: Statement
     matched: bool
-    why: str
+    reason: str
 
 
 class _Compiled(Value):
@@ -167,7 +167,7 @@ class _Compiled(Value):
 
     statement: Statement
     lenient: bool
-    named: frozenset[str]
+    principals: frozenset[str]
     actions: tuple[Matcher, ...]
     resources: tuple[Matcher, ...]
     conditions: tuple[tuple[str, Test], ...]
@@ -191,23 +191,23 @@ class PolicySet:
         self, statements: Iterable[Statement], conditions: Mapping[str, Condition] = CONDITIONS
     ) -> None:
         self.statements = tuple(sorted(statements, key=lambda statement: statement.id))
-        self._compiled = tuple(_compile(one, conditions) for one in self.statements)
+        self._compiled = tuple(_compile(statement, conditions) for statement in self.statements)
         # Most statements are about other actions, and a call is decided upon several times.
-        self._about = lru_cache(maxsize=MOST_ACTIONS)(partial(_naming, self._compiled))
+        self._about = lru_cache(maxsize=MOST_ACTIONS)(partial(_statements_about, self._compiled))
         # For `could`, denies first. Unknown facts count in the call's favour: a deny that depends
         # on one does not hold, an allow or ask does.
         about_tools = (
-            one
-            for one in self._compiled
-            if any(overlaps(action, "tool:*") for action in one.statement.actions)
+            compiled
+            for compiled in self._compiled
+            if any(overlaps(action, "tool:*") for action in compiled.statement.actions)
         )
-        by_effect = sorted(about_tools, key=lambda one: one.statement.effect != "deny")
+        by_effect = sorted(about_tools, key=lambda rule: rule.statement.effect != "deny")
         self._open = tuple(
-            replace(one, lenient=one.statement.effect != "deny") for one in by_effect
+            replace(rule, lenient=rule.statement.effect != "deny") for rule in by_effect
         )
-        self.is_timed = not all(TIMELESS.issuperset(one.statement.when) for one in self._open)
+        self.is_timed = not all(TIMELESS.issuperset(rule.statement.when) for rule in self._open)
         self._open_to_all = tuple(
-            replace(one, resources=()) if one.lenient else one for one in self._open
+            replace(rule, resources=()) if rule.lenient else rule for rule in self._open
         )
 
     def decide(self, query: Query) -> Decision:
@@ -222,50 +222,52 @@ class PolicySet:
                 return Decision(
                     effect=effect,
                     statements=tuple(statement.id for statement in statements),
-                    why="; ".join(_sentence(statement) for statement in statements),
+                    reason="; ".join(_sentence(statement) for statement in statements),
                 )
         return Decision(
             effect="deny",
             statements=(),
-            why=f"no statement allows `{query.action}` for `{query.principal.id}`",
+            reason=f"no statement allows `{query.action}` for `{query.principal.id}`",
         )
 
     def could(self, query: Query) -> bool:
-        """Whether any call of a tool like this may run, or be asked about.
+        """Whether some call of a tool may run, perhaps after an approval.
 
         Args:
-            query: Unknown facts, above all arguments, are left open; without resources it stands
-                for any resources.
+            query: Its unknown facts, above all arguments, are left open; without resources it
+                stands for any resources.
         """
         names = _names(query.principal)
-        for one in self._open if query.resources else self._open_to_all:
-            if _is_about(one, query.action) and not _mismatch(one, query, names, None):
-                return one.lenient
+        for compiled in self._open if query.resources else self._open_to_all:
+            if _is_about(compiled, query.action) and not _mismatch(compiled, query, names, None):
+                return compiled.lenient
         return False
 
-    def walk(self, query: Query, asked: Iterable[str]) -> Callable[[str], bool]:
-        """Return a function that tells whether a walk may touch a resource it meets.
+    def walk(self, query: Query, approved: Iterable[str]) -> Callable[[str], bool]:
+        """Return a predicate for the resources that a walk may touch.
 
         Args:
             query: The call; its conditions are checked once for the whole walk.
-            asked: The statements that asked about the call and were approved. What any other
-                statement asks about is refused, because no approver was shown it.
+            approved: The statements whose ask about the call was approved. The walk may not touch a
+                resource that another statement asks about, because no approver saw that ask.
         """
-        names, answered = _names(query.principal), frozenset(asked)
-        whatever = replace(query, resources=())
+        names, answered = _names(query.principal), frozenset(approved)
+        open_query = replace(query, resources=())
         allowing: list[_Compiled] = []
         refusing: list[_Compiled] = []
-        for one in self._about(query.action):
-            if _mismatch(replace(one, resources=()), whatever, names, None):
+        for compiled in self._about(query.action):
+            if _mismatch(replace(compiled, resources=()), open_query, names, None):
                 continue
-            effect = one.statement.effect
-            yes = effect == "allow" or (effect == "ask" and one.statement.id in answered)
-            (allowing if yes else refusing).append(one)
+            effect = compiled.statement.effect
+            is_allowed = effect == "allow" or (
+                effect == "ask" and compiled.statement.id in answered
+            )
+            (allowing if is_allowed else refusing).append(compiled)
         allowed, refused = _any_of(allowing), _any_of(refusing)
         return lambda resource: allowed(resource) and not refused(resource)
 
     def explain(self, query: Query) -> tuple[Considered, ...]:
-        """Return every statement, by id, with why it matched or did not."""
+        """Return every statement, by id, with the reason why it matched or did not."""
         names, about = _names(query.principal), self._about(query.action)
         considered: list[Considered] = []
         for compiled in self._compiled:
@@ -277,7 +279,7 @@ class PolicySet:
                 Considered(
                     statement=compiled.statement,
                     matched=not mismatch,
-                    why=mismatch or "; ".join(assumed),
+                    reason=mismatch or "; ".join(assumed),
                 )
             )
         return tuple(considered)
@@ -287,8 +289,8 @@ _VERBS: dict[StatementEffect, str] = {"allow": "allows it", "ask": "asks", "deny
 
 
 def _sentence(statement: Statement) -> str:
-    said = f"`{statement.id}` {_VERBS[statement.effect]}"
-    return f"{said}: {statement.note}" if statement.note else said
+    sentence = f"`{statement.id}` {_VERBS[statement.effect]}"
+    return f"{sentence}: {statement.note}" if statement.note else sentence
 
 
 @lru_cache(maxsize=64)  # called once per tool in each turn
@@ -308,19 +310,19 @@ def _names(principal: Principal) -> frozenset[str]:
 def _mismatch(
     compiled: _Compiled, query: Query, names: frozenset[str], assumed: list[str] | None
 ) -> str:
-    """Return what a statement about the action fails on, empty when it matches.
+    """Return the reason why a statement about the action does not match, empty when it matches.
 
-    What had to be assumed is appended.
+    Appends each assumption to `assumed`.
     """
-    if compiled.named.isdisjoint(names):
+    if compiled.principals.isdisjoint(names):
         return "it does not name the principal"
     return _resource_mismatch(compiled, query, assumed) or _condition_mismatch(
         compiled, query, assumed
     )
 
 
-def _naming(statements: tuple[_Compiled, ...], action: str) -> tuple[_Compiled, ...]:
-    return tuple(one for one in statements if _is_about(one, action))
+def _statements_about(statements: tuple[_Compiled, ...], action: str) -> tuple[_Compiled, ...]:
+    return tuple(compiled for compiled in statements if _is_about(compiled, action))
 
 
 def _is_about(compiled: _Compiled, action: str) -> bool:
@@ -328,12 +330,12 @@ def _is_about(compiled: _Compiled, action: str) -> bool:
 
 
 def _any_of(statements: Iterable[_Compiled]) -> Matcher:
-    """Return a function that tells whether any of the statements names a resource exactly."""
+    """Return a predicate for the resources that one of the statements names exactly."""
     matchers: list[Matcher] = []
-    for one in statements:
-        if not one.resources:
+    for compiled in statements:
+        if not compiled.resources:
             return lambda _resource: True
-        matchers += one.resources
+        matchers += compiled.resources
     # Real names are compared here, so a `*` in one is just a character.
     return lambda resource: any(matches(resource) for matches in matchers)
 
@@ -352,7 +354,7 @@ def _resource_mismatch(compiled: _Compiled, query: Query, assumed: list[str] | N
     return _coverage_mismatch(compiled, query.resources)
 
 
-_UNRESOLVED = "what the call would touch could not be determined"
+_UNRESOLVED = "the resources of the call could not be determined"
 
 
 def _coverage_mismatch(compiled: _Compiled, resources: tuple[str, ...]) -> str:
@@ -368,7 +370,7 @@ def _coverage_mismatch(compiled: _Compiled, resources: tuple[str, ...]) -> str:
 def _covers(compiled: _Compiled, resource: str) -> bool:
     if compiled.lenient and "*" in resource and not resource.endswith(BELOW):
         name = _any_case(resource)
-        return any(overlaps(_any_case(one), name) for one in compiled.statement.resources)
+        return any(overlaps(_any_case(pattern), name) for pattern in compiled.statement.resources)
     for matches in compiled.resources:  # noqa: SIM110  a generator costs more than the loop
         if matches(resource):
             return True
@@ -377,13 +379,13 @@ def _covers(compiled: _Compiled, resource: str) -> bool:
 
 def _condition_mismatch(compiled: _Compiled, query: Query, assumed: list[str] | None) -> str:
     for name, test in compiled.conditions:
-        held = call_now(lambda test=test: test(query))
-        if isinstance(held, Raised):
+        result = call_now(lambda test=test: test(query))
+        if isinstance(result, Raised):
             if not compiled.lenient:
                 return f"the condition `{name}` could not be evaluated"
             if assumed is not None:
                 assumed.append(f"the condition `{name}` could not be evaluated, so it counts")
-        elif not held:
+        elif not result:
             return f"the condition `{name}` does not hold"
     return ""
 
@@ -393,7 +395,7 @@ def _compile(statement: Statement, conditions: Mapping[str, Condition]) -> _Comp
     return _Compiled(
         statement=statement,
         lenient=lenient,
-        named=frozenset(statement.principals),
+        principals=frozenset(statement.principals),
         actions=tuple(wildcard(pattern) for pattern in statement.actions),
         resources=tuple(
             _wildcard_of_any_case(pattern) if lenient else wildcard(pattern)
@@ -444,23 +446,23 @@ def wildcard(pattern: str) -> Matcher:
     return matches
 
 
-def overlaps(one: str, other: str) -> bool:
+def overlaps(first: str, second: str) -> bool:
     """Whether some text matches both patterns; takes time in the product of their lengths."""
-    # Processes both at once: `ends[j]` says whether the rest of `one` overlaps with `other[j:]`.
-    stars = {at for at, char in enumerate(other) if char == "*"}
-    ends = [False] * len(other) + [True]
-    for at in reversed(range(len(other))):
+    # Processes both at once: `ends[j]` says whether the rest of `first` overlaps with `second[j:]`.
+    stars = {at for at, char in enumerate(second) if char == "*"}
+    ends = [False] * len(second) + [True]
+    for at in reversed(range(len(second))):
         ends[at] = at in stars and ends[at + 1]
-    for char in reversed(one):
-        before, ends = ends, [False] * (len(other) + 1)
+    for char in reversed(first):
+        before, ends = ends, [False] * (len(second) + 1)
         ends[-1] = char == "*" and before[-1]
-        for at in reversed(range(len(other))):
+        for at in reversed(range(len(second))):
             if char == "*":
                 ends[at] = before[at] or ends[at + 1]
             elif at in stars:
                 ends[at] = ends[at + 1] or before[at]
             else:
-                ends[at] = char == other[at] and before[at + 1]
+                ends[at] = char == second[at] and before[at + 1]
     return ends[0]
 
 
@@ -495,44 +497,46 @@ def reasons_of(
 ) -> tuple[Reason, ...]:
     """Return the statements that made a decision of this policy; `sources` are of untrusted text."""
     return tuple(
-        Reason(statement=one.id, note=one.note, sources=sources if "untrusted" in one.when else ())
-        for one in policy.statements
-        if one.id in decision.statements
+        Reason(
+            statement=made.id, note=made.note, sources=sources if "untrusted" in made.when else ()
+        )
+        for made in policy.statements
+        if made.id in decision.statements
     )
 
 
-def why_asked(reasons: Iterable[Reason], language: Language) -> str:
-    """Return why a call needs approval; one line."""
+def ask_reason(reasons: Iterable[Reason], language: Language) -> str:
+    """Return the reason why a call needs approval; one line."""
     return "; ".join(
-        catalogue.STATEMENT_ASKS.to(language, id=one.statement, note=_note(one, language))
-        for one in reasons
+        catalogue.STATEMENT_ASKS.to(language, id=reason.statement, note=_note(reason, language))
+        for reason in reasons
     )
 
 
-def why_refused(policy: PolicySet, query: Query, language: Language) -> str:
-    """Return why the policy does not allow what a person wants to do themselves; one line.
+def refusal_reason(policy: PolicySet, query: Query, language: Language) -> str:
+    """Return the reason why the policy refuses a person's own command; one line.
 
-    There is no card for that, so an ask is a refusal as well.
+    A command has no card, so an ask is a refusal as well.
     """
-    return why_ruled(policy, policy.decide(query), query, language)
+    return ruling_reason(policy, policy.decide(query), query, language)
 
 
-def why_ruled(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
-    """Return why this decision of the policy is not an allow; one line."""
+def ruling_reason(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
+    """Return the reason why this decision of the policy is not an allow; one line."""
     if decision.effect == "ask":
-        return why_asked(reasons_of(policy, decision), language)
+        return ask_reason(reasons_of(policy, decision), language)
     if not decision.statements:
         return catalogue.NO_STATEMENT_ALLOWS.to(
             language, action=query.action, principal=query.principal.id
         )
     return "; ".join(
-        catalogue.STATEMENT_DENIES.to(language, id=one.statement, note=_note(one, language))
-        for one in reasons_of(policy, decision)
+        catalogue.STATEMENT_DENIES.to(language, id=reason.statement, note=_note(reason, language))
+        for reason in reasons_of(policy, decision)
     )
 
 
 def _note(reason: Reason, language: Language) -> str:
     shipped = SHIPPED.get(reason.statement)
-    said = reason.note if shipped is None else shipped.to(language)
-    came = f" ({in_words(reason.sources, language)})" if reason.sources else ""
-    return f": {said}{came}" if said or came else ""
+    note = reason.note if shipped is None else shipped.to(language)
+    origin = f" ({in_words(reason.sources, language)})" if reason.sources else ""
+    return f": {note}{origin}" if note or origin else ""

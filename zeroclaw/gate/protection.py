@@ -1,4 +1,4 @@
-"""What no policy and no approval can open: the daemon's own files, and other people's keys (S3-23).
+"""Files that no policy or approval can open: the daemon's own, and people's keys (S3-23).
 
 Names are compared without regard to case, because some file systems do the same. Only `file:`
 resources are checked: a sandbox masks the same names itself, and all else is up to the policy.
@@ -20,9 +20,9 @@ class Protected(Value):
     """Real paths, absolute and normalised; if both lists cover a path, the longer entry wins.
 
     Attributes:
-        closed: Files and folders that are never touched: the data directory, the configuration,
+        closed: Files and folders that no call may touch: the data directory, the configuration,
             files that contain secrets.
-        open: Folders inside a closed one that may still be touched: the workspaces.
+        open: Folders inside a closed one that calls may still touch: the workspaces.
     """
 
     closed: tuple[str, ...]
@@ -30,14 +30,14 @@ class Protected(Value):
 
 
 def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Protected) -> str:
-    """Return why a call may not run whatever the policy says; empty for no reason.
+    """Return the reason why a call may not run under any policy; empty for none.
 
-    A call with unknown resources is blocked if it may touch files at all: what can't be checked
-    can't be allowed.
+    A call with unknown resources is blocked if it may touch files at all, because they can't be
+    checked.
     """
     if resources is None:
         may_touch = not facts.effects <= {"network"}
-        return "what it would touch could not be determined" if may_touch else ""
+        return "its resources could not be determined" if may_touch else ""
     closed = _Closed(protected)
     for resource in resources:
         if not is_normal(resource):
@@ -55,7 +55,7 @@ def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Pr
 
 
 def guard(protected: Protected) -> Callable[[str], bool]:
-    """Return a function that tells whether a walk may touch a file."""
+    """Return a predicate for the files that a walk may touch."""
     closed = _Closed(protected)
     return lambda resource: not closed.objection(resource.removeprefix(_FILE).casefold())
 
@@ -66,7 +66,7 @@ def is_normal(resource: str) -> bool:
     For a file that is an absolute path without `.`, `..`, empty segments, a trailing slash or NUL.
     """
     if not resource.startswith(_FILE):
-        return _OTHER.fullmatch(resource) is not None
+        return _OTHER_KINDS.fullmatch(resource) is not None
     path = resource.removeprefix(_FILE)
     if path == "/":
         return True
@@ -75,7 +75,7 @@ def is_normal(resource: str) -> bool:
 
 
 _ODD = frozenset({"", ".", ".."})
-_OTHER = re.compile(r"(host|sandbox|notes|results|attachment|skill|tools):[^\s\0]+")
+_OTHER_KINDS = re.compile(r"(host|sandbox|notes|results|attachment|skill|tools):[^\s\0]+")
 
 
 class _Closed:
@@ -86,7 +86,7 @@ class _Closed:
         self._open = tuple(composed(root).casefold() for root in protected.open)
 
     def objection(self, path: str) -> str:
-        """Return why a path, in lower case, may not be touched; empty for no reason."""
+        """Return the reason why a path, in lower case, may not be touched; empty for none."""
         closed = _longest(path, self._closed)
         if closed and len(closed) >= len(_longest(path, self._open)):
             return "belongs to the daemon itself"

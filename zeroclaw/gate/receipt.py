@@ -26,7 +26,7 @@ PREFIX_PLAIN = "zc-receipt-"
 # Models write other dashes and other cases; `receipt_screen.py` and `defang` recognise them too.
 DASHES = "\u2010-\u2015\u2212\ufe58\ufe63\uff0d-"
 ANY_DASH = re.compile(f"[{DASHES}]")
-PREFIX = tuple(f"[{DASHES}]" if sign == "-" else f"[{sign}{sign.upper()}]" for sign in PREFIX_PLAIN)
+PREFIX = tuple(f"[{DASHES}]" if char == "-" else f"[{char}{char.upper()}]" for char in PREFIX_PLAIN)
 
 _TOKEN = re.compile(r"zc-receipt-(0|[1-9][0-9]{0,11})-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])")
 _SHAPED = re.compile("".join(PREFIX))
@@ -46,7 +46,7 @@ class Key(Value):
 
 
 class Fields(Value):
-    """What a receipt proves, apart from its time.
+    """The facts that a receipt proves, apart from its time.
 
     Attributes:
         arguments: Canonical JSON, as in the action.
@@ -62,7 +62,7 @@ class Fields(Value):
 
 
 def fields_of(action: Action, outcome: ToolOutcome, result: str) -> Fields:
-    """Return what the receipt of a gated call proves."""
+    """Return the facts that the receipt of a gated call proves."""
     return Fields(
         conversation=action.conversation,
         action=action.id,
@@ -78,7 +78,7 @@ def signed(
 ) -> tuple[ToolMessage, str]:
     """Return a result with its receipt as the last line, and the receipt; see `issue`.
 
-    The batch adds the model's own name of the call, which no receipt depends on.
+    The batch adds the model's own id of the call, which is no part of a receipt.
     """
     token = issue(key, fields, at)
     message = ToolMessage(
@@ -98,12 +98,12 @@ def issue(key: Key, fields: Fields, at: datetime) -> str:
 
 
 def attach(text: str, token: str) -> str:
-    """Return the result as the model reads it; `text` is what the receipt was issued for."""
+    """Return the result as the model reads it; the receipt was issued for `text`."""
     return f"{text}\n[receipt: {token}]"
 
 
 def detach(content: str) -> tuple[str, str | None]:
-    """Return the text and the token that `attach` was given; None where there is no receipt."""
+    """Return the two arguments of `attach`; None as the token where there is no receipt."""
     text, newline, line = content.rpartition("\n")
     token = line.removeprefix("[receipt: ").removesuffix("]")
     if newline and _TOKEN.fullmatch(token) and line == f"[receipt: {token}]":
@@ -114,35 +114,35 @@ def detach(content: str) -> tuple[str, str | None]:
 def signer(keys: Iterable[Key], fields: Fields, token: str) -> Key | None:
     """Return the key that issued exactly this token for exactly these fields, None for none.
 
-    Takes the same time wherever a wrong token differs, and whichever key it was.
+    Takes the same time for every wrong token, and for every key.
     """
-    shaped = _TOKEN.fullmatch(token)
-    if shaped is None:
+    match = _TOKEN.fullmatch(token)
+    if match is None:
         return None
-    found, seconds = None, int(shaped[1])
+    issuer, seconds = None, int(match[1])
     signed = signed_bytes(fields, seconds)
     for key in keys:
         # Build the whole token and compare it, so that each has only one spelling.
         if hmac.compare_digest(_token(key, signed, seconds), token):
-            found = key
-    return found
+            issuer = key
+    return issuer
 
 
 def issued_at(token: str) -> int | None:
-    """Return the unix seconds that a token claims, None when it is not shaped like one."""
-    shaped = _TOKEN.fullmatch(token)
-    return int(shaped[1]) if shaped else None
+    """Return the unix seconds that a token claims, None when it has not the form of one."""
+    match = _TOKEN.fullmatch(token)
+    return int(match[1]) if match else None
 
 
 def find_tokens(text: str) -> tuple[str, ...]:
     """Return everything in a text that has exactly the form of a token, in order."""
-    return tuple(found[0] for found in _TOKEN.finditer(text))
+    return tuple(match[0] for match in _TOKEN.finditer(text))
 
 
 def defang(text: str) -> str:
-    """Return text from outside in which nothing looks like a receipt.
+    """Return text from outside without any imitation of a receipt.
 
-    Applied to a tool's output before a receipt is issued for it; idempotent.
+    The daemon applies it to a tool's output before it issues a receipt; idempotent.
     """
     return _SHAPED.sub(_HARMLESS, text)
 

@@ -31,8 +31,8 @@ class StoredKeys(Value):
 
     Attributes:
         keys: Newest last.
-        since: Since when every process has put its key here; None in a file of an earlier release,
-            which stayed while `keep_days = 0` left the keys of later processes out.
+        since: The time since which every process has added its key; None in a file of an earlier
+            release, which did not remove it under `keep_days = 0` and so lacks later keys.
     """
 
     keys: tuple[StoredKey, ...] = ()
@@ -43,11 +43,11 @@ class Keys(Value):
     """The keys for signing and verifying.
 
     Attributes:
-        current: Signs.
-        every: Verify; includes the current key.
+        current: The key that signs.
+        every: The keys that verify, including the current one.
         since_s: In Unix seconds. One of these keys signed every receipt that was issued since.
-        earlier: The newest start that was at least a day before this one, None for none that is
-            known. Later ones may have been under the same wrong clock.
+        earlier: The newest known start at least a day before this one, None for none. Later ones
+            may have been under the same wrong clock.
     """
 
     current: Key
@@ -57,7 +57,7 @@ class Keys(Value):
 
 
 def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secret: bytes) -> Keys:
-    """Make this process's key, and read the kept ones.
+    """Make this process's key, and read the stored ones.
 
     Args:
         directory: The data directory.
@@ -82,19 +82,19 @@ def open_keys(directory: Path, *, keep_days: int, now: datetime, name: str, secr
     horizon = believed - timedelta(days=keep_days)
     # A key signs until the next start, so the newest of the old ones may have signed until lately.
     oldest = max((key.made_at for key in stored.keys if key.made_at <= horizon), default=horizon)
-    kept = tuple(key for key in stored.keys if key.made_at >= oldest)
+    remaining = tuple(key for key in stored.keys if key.made_at >= oldest)
     since = max(stored.since or now, oldest)
-    keys = _keys(path, StoredKeys(keys=kept, since=since), current, now)
-    # In order, or the newest of those that a clock in 1970 made would not be the last to go.
-    made_at = max((now, *(key.made_at for key in kept))) if now < UNSET else now
-    mine = StoredKey(id=name, secret=secret.hex(), made_at=made_at)
+    keys = _keys(path, StoredKeys(keys=remaining, since=since), current, now)
+    # In order, or the newest of the keys that a clock in 1970 dated would not be the last to go.
+    made_at = max((now, *(key.made_at for key in remaining))) if now < UNSET else now
+    added = StoredKey(id=name, secret=secret.hex(), made_at=made_at)
     with refused_as(StoreUnusable, f"`{path}` can't be written"):
-        replace_private(path, encode(StoredKeys(keys=(*kept, mine), since=since)))
+        replace_private(path, encode(StoredKeys(keys=(*remaining, added), since=since)))
     return replace(keys, earlier=earlier)
 
 
-def kept_keys(directory: Path, *, now: datetime, secret: bytes) -> Keys:
-    """Read the kept keys for a process that only verifies; `secret` is 32 random bytes.
+def stored_keys(directory: Path, *, now: datetime, secret: bytes) -> Keys:
+    """Read the stored keys for a process that only verifies; `secret` is 32 random bytes.
 
     Raises:
         StoreUnusable: The file is damaged or can't be read.
@@ -115,12 +115,12 @@ def _read(path: Path) -> StoredKeys:
         raise _damaged(path) from error
 
 
-def _keys(path: Path, kept: StoredKeys, current: Key, now: datetime) -> Keys:
+def _keys(path: Path, stored: StoredKeys, current: Key, now: datetime) -> Keys:
     try:
-        earlier = tuple(Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in kept.keys)
+        earlier = tuple(Key(id=key.id, secret=bytes.fromhex(key.secret)) for key in stored.keys)
     except ValueError as error:
         raise _damaged(path) from error
-    since_s = (kept.since or now).timestamp()
+    since_s = (stored.since or now).timestamp()
     return Keys(current=current, every=(*earlier, current), since_s=since_s)
 
 

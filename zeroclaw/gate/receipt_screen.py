@@ -1,4 +1,4 @@
-"""The receipt screen: what a person sees instead of the receipts in a model's answer (P7).
+"""The receipt screen: marks the receipts in a model's answer as true or false (P7).
 
 Everything that begins like a receipt is replaced, in any case and with any dashes: an issued
 receipt by its plain form, everything else by a warning. A model's imitation of the mark for a true
@@ -49,13 +49,13 @@ _IMITATION = (*_CHECKED_RECEIPT, "[ \u00a0*_`]{0,4}+", "(?=[:\u00b7])")
 _INTRODUCED = (*_CHECKED_RECEIPT, "[: \u00a0*_`]{0,6}+", *_TOKEN)
 
 
-def _whole(name: str, parts: tuple[str, ...], after: str = "") -> str:
+def _complete(name: str, parts: tuple[str, ...], after: str = "") -> str:
     """Return an expression for a sequence, with its token captured under a name."""
     token = "".join(_TOKEN)
     return "".join(parts).replace(token, f"(?P<{name}>{token})") + after
 
 
-def _begun(parts: tuple[str, ...]) -> str:
+def _prefixes_of(parts: tuple[str, ...]) -> str:
     """Return an expression for every prefix of a sequence."""
     nested = ""
     for part in reversed(parts):
@@ -63,24 +63,24 @@ def _begun(parts: tuple[str, ...]) -> str:
     return nested
 
 
-# These and `_reads_false` are compiled with the first answer: they cost 5 ms of every start.
+# These and `_reads_false` are compiled at the first answer: they cost 5 ms of every start.
 @cache
-def _whole_ones() -> re.Pattern[str]:
+def _receipts() -> re.Pattern[str]:
     sequences = (
-        _whole("long", _TOKEN, f"(?={_RUN})"),
-        _whole("introduced", _INTRODUCED, f"(?!{_RUN})"),
-        _whole("imitation", _IMITATION),
-        _whole("bracketed", _BRACKETED),
-        _whole("quoted", _QUOTED),
-        _whole("bare", _TOKEN),
+        _complete("long", _TOKEN, f"(?={_RUN})"),
+        _complete("introduced", _INTRODUCED, f"(?!{_RUN})"),
+        _complete("imitation", _IMITATION),
+        _complete("bracketed", _BRACKETED),
+        _complete("quoted", _QUOTED),
+        _complete("bare", _TOKEN),
     )
     return re.compile("|".join(sequences))
 
 
 @cache
-def _may_begin() -> re.Pattern[str]:
+def _receipt_start() -> re.Pattern[str]:
     sequences = (_IMITATION, _INTRODUCED, _BRACKETED, _QUOTED, _TOKEN)
-    return re.compile(rf"(?:{'|'.join(map(_begun, sequences))})\Z")
+    return re.compile(rf"(?:{'|'.join(map(_prefixes_of, sequences))})\Z")
 
 
 # What may separate two letters that a reader still reads as one word; a page shows any run of
@@ -126,10 +126,10 @@ _WORD = re.compile(r"\S+")
 
 
 class Screening(Value):
-    """What one answer's stream holds back; `Screening()` is the beginning.
+    """The state of one answer's stream; `Screening()` is the beginning.
 
     Attributes:
-        text: Seen but not shown: the beginning of something that may be a receipt.
+        text: Received but not shown: the beginning of a possible receipt.
         in_run: The rest of a false receipt is still arriving, and is dropped.
     """
 
@@ -143,96 +143,96 @@ def feed(state: Screening, text: str, lookup: Lookup) -> tuple[Screening, str]:
 
 
 def flush(state: Screening, lookup: Lookup) -> str:
-    """End an answer; return what was still held back, marked."""
+    """End an answer; return the rest that was not shown yet, marked."""
     return _step(state, "", lookup, final=True)[1]
 
 
 def screen(text: str, lookup: Lookup) -> str:
     """Return a whole answer with its receipts marked."""
-    state, shown = feed(Screening(), text, lookup)
-    return shown + flush(state, lookup)
+    state, marked = feed(Screening(), text, lookup)
+    return marked + flush(state, lookup)
 
 
 def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str:
     """Return a text as it may be shown: each secret and receipt in it masked; mostly unchanged.
 
-    Also removes characters that make a display show Latin letters in another order than they are
-    checked in.
+    Also removes characters that make a display show Latin letters in another order than this
+    function checks them in.
 
     Args:
-        text: What a person will read, without the markup.
+        text: The text as a person will read it, without the markup.
         redactor: Knows the secrets.
         growing: More may follow; an end that begins a secret is masked as well.
     """
     if not text.isascii() and _MAY_TURN.search(text):
         text = _TURNS.sub("", text)
     if (drawn := without_names(text)) != text:
-        shown = _masked(drawn, redactor, growing=growing)
-        return text if shown == drawn else shown
+        masked = _masked(drawn, redactor, growing=growing)
+        return text if masked == drawn else masked
     return _masked(text, redactor, growing=growing)
 
 
 def _masked(text: str, redactor: Redactor, *, growing: bool) -> str:
     """Return a text with each secret and receipt that a person would read in it masked."""
     reading = folded(text)
-    found = [(*one, MARKER) for one in redactor.in_reading(reading, growing=growing)]
-    found += [(*one.span(), FALSE_MARK) for one in _reads_false().finditer(reading)]
+    spans = [(*span, MARKER) for span in redactor.in_reading(reading, growing=growing)]
+    spans += [(*match.span(), FALSE_MARK) for match in _reads_false().finditer(reading)]
     if "%" in reading:
-        found += [(*one, MARKER) for one in _in_numbers(reading, redactor, growing=growing)]
-    if not found:
+        spans += [(*span, MARKER) for span in _in_numbers(reading, redactor, growing=growing)]
+    if not spans:
         return text
-    _, came = folded_from(text)
-    out: list[str] = []
+    _, origins = folded_from(text)
+    pieces: list[str] = []
     done = 0
-    for start, end, marker in sorted(found):
-        first, last = came[start], came[end - 1] + 1
+    for start, end, marker in sorted(spans):
+        first, last = origins[start], origins[end - 1] + 1
         if last <= done:
             continue
-        if first > done or not out or out[-1] != marker:
-            out += text[done : max(first, done)], marker
+        if first > done or not pieces or pieces[-1] != marker:
+            pieces += text[done : max(first, done)], marker
         done = last
-    return "".join((*out, text[done:]))
+    return "".join((*pieces, text[done:]))
 
 
 def _in_numbers(reading: str, redactor: Redactor, *, growing: bool) -> list[tuple[int, int]]:
     """Return the words that contain a secret once their percent-encoding is decoded."""
-    words = [one for one in _WORD.finditer(reading) if _NUMBERED.search(one[0])]
+    words = [word for word in _WORD.finditer(reading) if _NUMBERED.search(word[0])]
     # Checked as one text: word by word would cost many times as much.
-    pieces = [f"{folded(unquote(one[0]))}\n" for one in words]
+    pieces = [f"{folded(unquote(word[0]))}\n" for word in words]
     ends = list(accumulate(map(len, pieces)))
-    hit = {
-        at
+    hits = {
+        index
         for start, end in redactor.in_reading("".join(pieces), growing=growing)
-        for at in range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1)
+        for index in range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1)
     }
-    return [words[at].span() for at in sorted(hit)]
+    return [words[index].span() for index in sorted(hits)]
 
 
-def take_out(text: str, lookup: Lookup, instead: str) -> tuple[str, tuple[CheckedReceipt, ...]]:
-    """Return a screened text without its receipts, and what these prove, each once.
+def take_out(text: str, lookup: Lookup, replacement: str) -> tuple[str, tuple[CheckedReceipt, ...]]:
+    """Return a screened text without its receipts, and these receipts, each once.
 
     Args:
         text: As `feed` and `flush` returned it.
-        lookup: Looks up the receipts; one that is unknown after all is false.
-        instead: The text that replaces a true one.
+        lookup: Looks up the receipts; an unknown one is false.
+        replacement: The text in place of a true one.
     """
     if PREFIX_PLAIN not in text:
         return text, ()
-    found: dict[str, CheckedReceipt] = {}
+    receipts: dict[str, CheckedReceipt] = {}
 
-    def out(written: re.Match[str]) -> str:
-        true = lookup(written[1])
-        if true is None:
+    def replaced(match: re.Match[str]) -> str:
+        checked = lookup(match[1])
+        if checked is None:
             return FALSE_MARK
-        found[true.token] = true
-        return instead
+        receipts[checked.token] = checked
+        return replacement
 
-    return _TRUE.sub(out, text), tuple(found.values())
+    return _TRUE.sub(replaced, text), tuple(receipts.values())
 
 
-def _marked(found: re.Match[str], lookup: Lookup) -> str:
-    """Return the mark for a receipt that the model wrote; dashes and case of the prefix don't matter."""
-    token = found["introduced"] or found["bracketed"] or found["quoted"] or found["bare"]
+def _marked(match: re.Match[str], lookup: Lookup) -> str:
+    """Return the mark for a receipt in the model's text, with any dashes and case of the prefix."""
+    token = match["introduced"] or match["bracketed"] or match["quoted"] or match["bare"]
     if not token:
         return FALSE_MARK
     token = PREFIX_PLAIN + ANY_DASH.sub("-", token[len(PREFIX_PLAIN) :])
@@ -242,21 +242,21 @@ def _marked(found: re.Match[str], lookup: Lookup) -> str:
 
 def _step(state: Screening, text: str, lookup: Lookup, *, final: bool) -> tuple[Screening, str]:
     buffer, in_run = state.text + text, state.in_run
-    out: list[str] = []
-    at = 0
-    begun = None if final else _may_begin().search(buffer)
+    shown: list[str] = []
+    position = 0
+    start = None if final else _receipt_start().search(buffer)
     while True:
         if in_run:
-            ends = _RUN_ENDS.search(buffer, at)
-            if ends is None:
-                return Screening(in_run=True), "".join(out)
-            at, in_run = ends.start(), False
-        if begun and begun.start() < at:
-            begun = _may_begin().search(buffer, at)
-        found = _whole_ones().search(buffer, at)
-        held = begun.start() if begun else len(buffer)
-        if found is None or held <= found.start():
-            out.append(buffer[at:held])
-            return Screening(text=buffer[held:]), "".join(out)
-        out += buffer[at : found.start()], _marked(found, lookup)
-        at, in_run = found.end(), found["long"] is not None
+            run_end = _RUN_ENDS.search(buffer, position)
+            if run_end is None:
+                return Screening(in_run=True), "".join(shown)
+            position, in_run = run_end.start(), False
+        if start and start.start() < position:
+            start = _receipt_start().search(buffer, position)
+        match = _receipts().search(buffer, position)
+        limit = start.start() if start else len(buffer)
+        if match is None or limit <= match.start():
+            shown.append(buffer[position:limit])
+            return Screening(text=buffer[limit:]), "".join(shown)
+        shown += buffer[position : match.start()], _marked(match, lookup)
+        position, in_run = match.end(), match["long"] is not None

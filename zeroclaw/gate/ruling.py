@@ -1,7 +1,7 @@
-"""What people, protection, policy and grants together decide about one call: the gate's own rule.
+"""The gate's own rule for one call: people, then protection, then policy, then grants.
 
 The gate applies it when a call is decided and again before it runs. `policy explain` and the
-console use the same rule, so that an explanation can't differ from what would happen.
+console use the same rule, so that an explanation can't differ from the real decision.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -18,12 +18,12 @@ Judge = Literal["schema", "people", "protection", "policy", "approvers", "grant"
 
 
 class Ruling(Value):
-    """A decision, and what made it.
+    """A decision and its judge.
 
     Attributes:
-        decision: The effect, the statements that made it, and why.
-        by: What decided, for the audit.
-        detail: The grant's id, if one did; or why no card can show the call.
+        decision: The effect, the statements that made it, and the reason.
+        by: The judge, for the audit.
+        detail: The id of the grant that decided; or the reason why no card can show the call.
     """
 
     decision: Decision
@@ -32,13 +32,13 @@ class Ruling(Value):
 
 
 class Explained(Value):
-    """What would be decided, and why.
+    """The gate's answer to a hypothetical query, with its reasons.
 
     Attributes:
         query: The query to the policy.
-        ruling: What the gate would decide.
+        ruling: The gate's ruling.
         considered: How each statement applies to the query.
-        notes: What else the reader should know, one line each.
+        notes: Further remarks for the reader, one line each.
     """
 
     query: Query
@@ -47,15 +47,15 @@ class Explained(Value):
     notes: tuple[str, ...] = ()
 
     @property
-    def who(self) -> str:
-        """Whom it is about: an id, or roles."""
+    def subject(self) -> str:
+        """The principal of the query: an id, or roles."""
         person = self.query.principal
         return person.id or ", ".join(f"role:{role}" for role in person.roles)
 
 
-def denied(by: Judge, why: str) -> Ruling:
+def denied(by: Judge, reason: str) -> Ruling:
     """Return the ruling on a call that no statement of the policy could allow."""
-    return Ruling(decision=Decision(effect="deny", statements=(), why=why), by=by)
+    return Ruling(decision=Decision(effect="deny", statements=(), reason=reason), by=by)
 
 
 def rule(
@@ -63,32 +63,31 @@ def rule(
     *,
     policy: PolicySet,
     protected: Protected,
-    out: str = "",
+    exclusion: str = "",
     unresolved: str = "",
     grants: Iterable[Grant] = (),
 ) -> Ruling:
     """Apply people, then protection, then the policy, then the grants.
 
     Args:
-        query: The question; protection applies only if it has a tool's facts.
+        query: The query; protection applies only if it has a tool's facts.
         policy: The statements in force.
-        protected: What no call may touch.
-        out: Why the principal may not talk to this bot at all, empty when they may.
-        unresolved: Why the resources are unknown, empty when they are known.
+        protected: The paths that no call may touch.
+        exclusion: The reason why the principal may not talk to this bot at all, empty for none.
+        unresolved: The reason why the resources are unknown, empty when they are known.
         grants: Those that cover the call.
     """
-    if out:
-        return denied("people", out)
+    if exclusion:
+        return denied("people", exclusion)
     if query.facts is not None:
-        reason = objection(query.facts, query.resources, protected)
-        if reason:
-            causes = (reason, unresolved, "no approval can change that")
-            why = "; ".join(cause for cause in causes if cause)
-            return denied("protection", why)
+        cause = objection(query.facts, query.resources, protected)
+        if cause:
+            causes = (cause, unresolved, "no approval can change that")
+            return denied("protection", "; ".join(filter(None, causes)))
     decision = policy.decide(query)
     grant = next(iter(grants), None) if may_be_granted(query, decision, policy) else None
     if grant is not None:
-        allowed = replace(decision, effect="allow", why=f"granted by {grant.granted_by}")
+        allowed = replace(decision, effect="allow", reason=f"granted by {grant.granted_by}")
         return Ruling(decision=allowed, by="grant", detail=grant.id)
     return Ruling(decision=decision, by="policy")
 
@@ -96,33 +95,36 @@ def rule(
 def may_be_granted(query: Query, decision: Decision, policy: PolicySet) -> bool:
     """Whether a grant may stand for the approval that a decision on a call asks for.
 
-    Not for a command that is asked about because of untrusted text: the same command does something
-    else once such text has been written into the files that it reads or runs.
+    Not for a command that needs approval because of untrusted text: the same command has another
+    effect once a turn has written such text into the files that it reads or runs.
     """
     if decision.effect != "ask" or query.facts is None:
         return False
-    asks = (one for one in policy.statements if one.id in decision.statements)
-    is_untrusted = any(one.when.get("untrusted") is True for one in asks)
+    is_untrusted = any(
+        statement.when.get("untrusted") is True
+        for statement in policy.statements
+        if statement.id in decision.statements
+    )
     return not (is_untrusted and "exec" in query.facts.effects)
 
 
 def rule_answer(
-    query: Query, *, policy: PolicySet, approvers: Collection[str], out: str = ""
+    query: Query, *, policy: PolicySet, approvers: Collection[str], exclusion: str = ""
 ) -> Ruling:
     """Decide whether a principal may answer an approval: the policy allows it, and they are named.
 
     Args:
-        query: The question, `approve:<tool>`.
+        query: The query, `approve:<tool>`.
         policy: The statements in force.
-        approvers: Whom the approval names.
-        out: As for `rule`.
+        approvers: The approvers that the approval names.
+        exclusion: As for `rule`.
     """
-    if out:
-        return denied("people", out)
-    named = {query.principal.id, *(f"role:{role}" for role in query.principal.roles)}
-    if named.isdisjoint(approvers):
-        whom = ", ".join(f"`{one}`" for one in approvers)
-        return denied("approvers", f"approvals are put to {whom}")
+    if exclusion:
+        return denied("people", exclusion)
+    names = {query.principal.id, *(f"role:{role}" for role in query.principal.roles)}
+    if names.isdisjoint(approvers):
+        listed = ", ".join(f"`{approver}`" for approver in approvers)
+        return denied("approvers", f"approvals are put to {listed}")
     return Ruling(decision=policy.decide(query), by="policy")
 
 

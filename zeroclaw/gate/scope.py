@@ -1,4 +1,4 @@
-"""What an approval "for a time" lets run, and how that is worded (pure).
+"""The scope of an approval "for a time", and its wording (pure).
 
 The card, the toast and every list of grants use this wording, so that approvers read the same
 before and after. A scope is the narrowest useful one: the exact call if the call executes
@@ -22,13 +22,13 @@ _HOUR_S, _MINUTE_S = 3600, 60
 
 
 class Scope(Value):
-    """What would run without asking.
+    """The calls that would run without asking.
 
     Attributes:
         tool: The tool's name.
-        resources: All that a covered call may touch, sorted.
+        resources: The resources that a covered call may touch, sorted.
         is_exact: Only calls with the same arguments.
-        effects: What the tool declares; empty in rows of an earlier release.
+        effects: The effects that the tool declares; empty in rows of an earlier release.
         for_s: How many seconds it lasts; 0 where its end is shown instead.
         workspace: The conversation's own directory: files below it are named relative to it. Empty
             in rows of an earlier release.
@@ -58,37 +58,37 @@ def scope_of(action: Action, facts: ToolFacts, for_s: float, workspace: str = ""
 
 def must_be_exact(resources: tuple[str, ...], facts: ToolFacts) -> bool:
     """Whether a grant on these resources must be bound to the arguments as well."""
-    is_vague = any("*" in one for one in resources)
+    is_vague = any("*" in resource for resource in resources)
     return "exec" in facts.effects or is_vague or not 0 < len(resources) <= MOST_NAMED
 
 
 def in_words(scope: Scope, language: Language) -> str:
-    """Return what runs without asking, such as ``any URL on `example.org` ``."""
+    """Return the calls that run without asking, such as ``any URL on `example.org` ``."""
     if scope.is_exact or not scope.resources:
         runs = "exec" in scope.effects
         exact = catalogue.SCOPE_THIS_COMMAND if runs else catalogue.SCOPE_THIS_CALL
         return exact.to(language)
-    named = [_quoted(resource, scope.workspace) for resource in scope.resources[:MOST_NAMED]]
-    if more := scope.resources[MOST_NAMED:]:
-        named.append(catalogue.GRANT_AND_MORE.to(language, number=len(more)))
-    where = ", ".join(named)
+    names = [_quoted(resource, scope.workspace) for resource in scope.resources[:MOST_NAMED]]
+    if extra := scope.resources[MOST_NAMED:]:
+        names.append(catalogue.GRANT_AND_MORE.to(language, number=len(extra)))
+    listed = ", ".join(names)
     kinds = {resource.partition(":")[0] for resource in scope.resources}
     if kinds == {"host"} and "write" not in scope.effects:
-        return catalogue.SCOPE_ANY_URL.to(language, where=where)
+        return catalogue.SCOPE_ANY_URL.to(language, where=listed)
     if kinds == {"file"} and "write" in scope.effects:
-        return catalogue.SCOPE_ANY_CONTENT.to(language, where=where)
-    return catalogue.SCOPE_ANY_CALL.to(language, where=where)
+        return catalogue.SCOPE_ANY_CONTENT.to(language, where=listed)
+    return catalogue.SCOPE_ANY_CALL.to(language, where=listed)
 
 
 def for_a_time(scope: Scope, language: Language) -> str:
-    """Return the same with how long it lasts."""
+    """Return the same with its duration."""
     return catalogue.SCOPE_FOR.to(
         language, scope=in_words(scope, language), time=duration(timedelta(seconds=scope.for_s))
     )
 
 
 def duration(time: timedelta) -> Localized:
-    """Return how long something lasts, in its largest whole unit."""
+    """Return a duration in its largest whole unit."""
     seconds = time.total_seconds()
     if seconds >= _HOUR_S and seconds % _HOUR_S == 0:
         return catalogue.HOURS.about(count=round(seconds / _HOUR_S))
@@ -101,10 +101,10 @@ def _quoted(resource: str, workspace: str) -> str:
     """Return a resource as code, without its common prefix; a file may have any name."""
     kind, _, name = resource.partition(":")
     if kind == "host":
-        shown = name.removesuffix(_HTTPS)
+        displayed = name.removesuffix(_HTTPS)
     elif kind == "file":
-        shown = name.removeprefix(f"{workspace}/") if workspace else name
+        displayed = name.removeprefix(f"{workspace}/") if workspace else name
     else:
-        shown = resource
-    spelled = " ".join(shown.split()).replace("`", "'")
-    return f"`{spelled}`"
+        displayed = resource
+    line = " ".join(displayed.split()).replace("`", "'")
+    return f"`{line}`"

@@ -1,4 +1,4 @@
-"""The statements that come with zeroclaw; `policy show` prints them, nothing else is built in."""
+"""The statements that come with zeroclaw; `policy show` prints every one."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -89,7 +89,7 @@ def autonomy_statements(
         f"{autonomy}.undeclared", "ask", catalogue.IT_IS_UNDECLARED, _EVERY_TOOL, declared=False
     )
     if autonomy == "full":
-        every = "every tool that declares what it does may run"
+        note = "every tool that declares what it does may run"
         untrusted = _statement(
             "full.untrusted",
             "ask",
@@ -100,7 +100,7 @@ def autonomy_statements(
             in_message=False,
         )
         return (
-            _statement("full.declared", "allow", every, _EVERY_TOOL, declared=True),
+            _statement("full.declared", "allow", note, _EVERY_TOOL, declared=True),
             undeclared,
             *((untrusted,) if ask_when_untrusted else ()),
         )
@@ -142,7 +142,7 @@ def autonomy_statements(
             risk_at_least="medium",
             compaction=False,
         ),
-        # No model asks for it, so an approver would be asked about something that nobody has seen.
+        # No model asks for it, so an approver would have no message that explains it.
         _statement(
             "supervised.facts",
             "allow",
@@ -179,7 +179,7 @@ def assemble(
 ) -> PolicySet:
     """Return the whole policy in force."""
     halted = () if halt is None else (halt,)
-    out = (revoked_statement(revoked),) if revoked else ()
-    of_autonomy = autonomy_statements(autonomy, ask_when_untrusted=ask_when_untrusted)
-    shipped = (*BASE, approver_statement(approvers), *of_autonomy)
-    return PolicySet((*shipped, *configured, *halted, *out))
+    revocations = (revoked_statement(revoked),) if revoked else ()
+    by_autonomy = autonomy_statements(autonomy, ask_when_untrusted=ask_when_untrusted)
+    shipped = (*BASE, approver_statement(approvers), *by_autonomy)
+    return PolicySet((*shipped, *configured, *halted, *revocations))

@@ -1,19 +1,19 @@
-"""Untrusted text in a turn's request: its sources, and what the turn's person said themselves (pure).
+"""Untrusted text in a turn's request: its sources, and the person's own words (pure).
 
 Text is untrusted when no person here vouches for it: the results of tools with the effect
-`network`, attachments, quoted or forwarded words, and whatever a turn with such text has stored in
-a note or in the files of its workspace. It stays in a conversation's requests until `/new`, and so
-does its mark. The marks are set in every autonomy; the policy decides what follows from them.
+`network`, attachments, quoted or forwarded words, and the notes and workspace files that a turn
+with such text has written. It stays in a conversation's requests until `/new`, and so
+does its mark. The marks are set in every autonomy; the policy decides on their effect.
 
-What a person wrote themselves is trusted. A call is theirs if it contains only what they set off: a
-line of its own, a code block, or the whole message, exactly. Prose is about a command as often as
-it is one (`do not run …`), and nothing tells the two apart in all languages. Only for a call that
-runs nothing may a single word, such as a URL, come from anywhere in the message. A person's name
+A person's own text is trusted. A call is theirs if it contains only text that they set off: a
+separate line, a code block, or the whole message, exactly. Prose is about a command as often as it
+is one (`do not run …`), and no test tells the two apart in all languages. Only for a call that
+executes no command may a single word, such as a URL, come from anywhere in the message. A person's name
 counts as theirs as well: an admitted person can write anything anyway, and other people's names
 come with quoted words.
 
 A command is more than its text if a turn with untrusted text has changed files that it may run:
-`make` in a message says nothing about a Makefile that a page dictated. Files that arrived by a call
+`make` in a message does not vouch for a Makefile that a page dictated. Files that arrived by a call
 with the effect `network` that their person dictated are untrusted to read, but theirs to run: they
 chose the source. That mark belongs to the whole workspace: a command reads, writes, packs, links
 and renames there as it likes, so no list of files would be complete.
@@ -30,7 +30,7 @@ from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Sentence, Trans
 from zeroclaw.value import Value
 
 MOST_SOURCES = 8
-"""Sources that are named; the newest are kept, and one is enough to ask."""
+"""Sources of a request on record, the newest; one is enough to ask."""
 NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
 """Longest message that is compared with arguments; no person types more by hand."""
@@ -75,11 +75,11 @@ class Source(Value):
 
 
 class Taint(Value):
-    """What the gate is told about the text of a turn.
+    """The facts about a turn's text that the gate uses.
 
     Attributes:
         sources: The sources of the untrusted text in its request; empty for none.
-        words: The messages that its person wrote themselves in this turn.
+        words: The messages of this turn that its person wrote themselves.
         typed: Its person wrote the call, not a model.
         files: The worst state of its workspace.
     """
@@ -92,7 +92,7 @@ class Taint(Value):
     def sources_for(self, facts: ToolFacts) -> tuple[Source, ...]:
         """Return the sources of untrusted text that a call may act on.
 
-        A command may run what was written into its workspace, which no request contains.
+        A command may run files of its workspace, which no request contains.
         """
         if self.files != "theirs" and "exec" in facts.effects:
             return self.sources or (named("files"),)
@@ -101,7 +101,7 @@ class Taint(Value):
     def is_in_message(
         self, written: Mapping[str, object], parameters: Mapping[str, object], facts: ToolFacts
     ) -> bool:
-        """Whether a call contains only what its person wrote.
+        """Whether a call contains only text that its person wrote.
 
         Args:
             written: The arguments as the model wrote them, before defaults.
@@ -113,17 +113,18 @@ class Taint(Value):
         if self.files == "planted" and "exec" in facts.effects:
             return False
         leaves = frozenset(_leaves(written, parameters))
-        typed = [_QUOTED.sub("\0", one) for one in self.words if len(one) <= MOST_WORDS_CHARS]
-        theirs = {one for text in typed for one in _set_off(text)}
+        short = (message for message in self.words if len(message) <= MOST_WORDS_CHARS)
+        unquoted = [_QUOTED.sub("\0", message) for message in short]
+        dictated = {passage for text in unquoted for passage in _set_off(text)}
         if "exec" not in facts.effects:
-            theirs |= {one for text in typed for one in _words(text)}
-        return bool(leaves) and "" not in leaves and leaves <= theirs
+            dictated |= {word for text in unquoted for word in _words(text)}
+        return bool(leaves) and "" not in leaves and leaves <= dictated
 
 
 def named(kind: Kind, name: str = "", names: Translations = ()) -> Source:
     """Return a source; its name, which a stranger may have chosen, becomes one short line."""
-    others: Translations = tuple((language, _short(other)) for language, other in names)
-    return Source(kind=kind, name=_short(name), names=others)
+    translations: Translations = tuple((language, _short(text)) for language, text in names)
+    return Source(kind=kind, name=_short(name), names=translations)
 
 
 def _short(name: str) -> str:
@@ -136,17 +137,17 @@ def _short(name: str) -> str:
     return f"{cut}`" if cut.count("`") % 2 else cut
 
 
-def merge_sources(known: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
+def merge_sources(earlier: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
     """Return both without repeats, only the newest; empty only if both are."""
-    return tuple(dict.fromkeys((*known, *new)))[-MOST_SOURCES:]
+    return tuple(dict.fromkeys((*earlier, *new)))[-MOST_SOURCES:]
 
 
 def in_words(sources: Iterable[Source], language: Language) -> str:
     """Return the sources for people to read; one line."""
-    return "; ".join(_in_words(one, language) for one in sources)
+    return "; ".join(_in_words(source, language) for source in sources)
 
 
-_CAME: Mapping[Kind, Sentence] = {
+_SENTENCES: Mapping[Kind, Sentence] = {
     "result": catalogue.UNTRUSTED_RESULT,
     "kept": catalogue.UNTRUSTED_KEPT,
     "attachment": catalogue.UNTRUSTED_ATTACHMENT,
@@ -160,8 +161,8 @@ _CAME: Mapping[Kind, Sentence] = {
 
 def _in_words(source: Source, language: Language) -> str:
     name = translated(source.name, source.names, language)
-    shown = name.translate(_UNQUOTED) if source.kind == "attachment" else name
-    return _CAME[source.kind].to(language, name=shown)
+    displayed = name.translate(_UNQUOTED) if source.kind == "attachment" else name
+    return _SENTENCES[source.kind].to(language, name=displayed)
 
 
 def of_result(
@@ -173,7 +174,7 @@ def of_result(
         facts: The facts of the tool that ran.
         taint: The taint when the call ran.
         line: Returns the tool's own line about the call in a language; most results need none.
-        marked: The tool itself said that it returns untrusted text.
+        marked: The tool itself declared its result as untrusted text.
     """
     if marked or "network" in facts.effects:
         kind = "result"
@@ -181,14 +182,14 @@ def of_result(
         kind = "kept"
     else:
         return ()
-    others: Translations = tuple((one, line(one)) for one in LANGUAGES if one != ENGLISH)
-    return (named(kind, line(ENGLISH), others),)
+    names: Translations = tuple((other, line(other)) for other in LANGUAGES if other != ENGLISH)
+    return (named(kind, line(ENGLISH), names),)
 
 
 def files_after(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> Files:
     """Return the worst state of the workspace after a call has run.
 
-    A call that its person dictated writes what they wanted, if it does not use the network.
+    A call that its person dictated writes only their own text, if it does not use the network.
     """
     is_online = "network" in facts.effects
     if taint.files == "planted" or not facts.effects & {"write", "exec"}:
@@ -200,14 +201,14 @@ def files_after(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> Files
 
 def _leaves(written: Mapping[str, object], parameters: Mapping[str, object]) -> Iterator[str]:
     """Yield every text in a call's arguments except the schema's names and defaults."""
-    found = parameters.get("properties")
-    known = cast("Mapping[str, object]", found if isinstance(found, Mapping) else {})
+    properties = parameters.get("properties")
+    schemas = cast("Mapping[str, object]", properties if isinstance(properties, Mapping) else {})
     for name, value in written.items():
-        if name not in known:
+        if name not in schemas:
             yield name
-        about = known.get(name)
-        if isinstance(about, Mapping) and "default" in about:
-            default = cast("Mapping[str, object]", about)["default"]
+        schema = schemas.get(name)
+        if isinstance(schema, Mapping) and "default" in schema:
+            default = cast("Mapping[str, object]", schema)["default"]
             if canonical_json(value) == canonical_json(default):
                 continue
         yield from _texts(value)
@@ -228,26 +229,26 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _set_off(text: str) -> Iterator[str]:
-    """Yield what a message sets off: itself, its code blocks, its other lines.
+    """Yield the passages that a message sets off: itself, its code blocks, its other lines.
 
-    A zero byte marks where a quote or a block was, so that what is around it is not taken for whole.
+    A zero byte replaces each quote or block, so that the text around it never counts as a whole line.
     """
     yield text.strip()
     for block in _BLOCK.finditer(text):
         first, _, code = block[2].partition("\n")
-        # Slack's signs have no lines of their own, and no language; see the last line for that.
+        # Slack's fences share lines with code and name no language; the last line shows which it is.
         has_language = _LANGUAGE.fullmatch(first.strip()) and not code.rpartition("\n")[2].strip()
         yield (code if has_language else block[2]).strip()
     for line in _LINE_END.split(_BLOCK.sub("\0", text)):
-        said = _LIST_SIGN.sub("", line, count=1).strip()
-        code = said.strip("`")
-        ticks = "`" * ((len(said) - len(code)) // 2)
-        is_code = "`" not in code and said == f"{ticks}{code}{ticks}"
-        yield code.strip() if is_code else said
+        passage = _LIST_SIGN.sub("", line, count=1).strip()
+        code = passage.strip("`")
+        ticks = "`" * ((len(passage) - len(code)) // 2)
+        is_code = "`" not in code and passage == f"{ticks}{code}{ticks}"
+        yield code.strip() if is_code else passage
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of a message, as they are and without the signs around them."""
+    """Yield the words of a message, as they are and without surrounding punctuation."""
     for word in text.split():
         yield word
         yield word.rstrip(_STOPS)

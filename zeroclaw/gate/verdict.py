@@ -27,11 +27,12 @@ class Setting(Value):
     """Where and for whom a batch is gated.
 
     Attributes:
-        context: What the tools are given; contains conversation and principal.
-        turn: The turn that asks.
+        context: The context for the tools; contains conversation and principal.
+        turn: The turn of the batch.
         grants: All grants of the conversation; ended ones are ignored.
-        known: The principal's current data, because roles change; None for as the turn began.
-        out: Who has revoked the principal since, empty for nobody.
+        current_principal: The principal's current data, because roles change; None if unchanged
+            since the turn began.
+        revoked_by: The operator who has revoked the principal since, empty for none.
         taint: The current taint of the turn.
         compaction: As in `Query`.
     """
@@ -39,8 +40,8 @@ class Setting(Value):
     context: ToolContext
     turn: TurnId
     grants: tuple[Grant, ...] = ()
-    known: Principal | None = None
-    out: str = ""
+    current_principal: Principal | None = None
+    revoked_by: str = ""
     taint: Taint = Taint()
     compaction: bool = False
 
@@ -59,7 +60,7 @@ class Allowed(Value):
 
 
 class Asked(Value):
-    """A person decides.
+    """An approver decides.
 
     Attributes:
         deadline_at: When it is denied for lack of an answer, UTC.
@@ -100,7 +101,7 @@ class Cleared(Value):
 
     Attributes:
         tool: The tool.
-        permits: What the run may touch of a directory that it walks, see `ToolContext.permits`.
+        permits: Whether the run may touch a file that it walks to, see `ToolContext.permits`.
         in_message: As in `Query`.
         policy: The policy that decided.
     """
@@ -112,12 +113,12 @@ class Cleared(Value):
 
 
 class GatedBatch(Value):
-    """One verdict for each call in request order, and what must be durable with them.
+    """One verdict for each call, and the records that must be durable with them.
 
     Attributes:
         verdicts: In request order.
-        approvals: The questions in request order, for the caller to store.
-        audited: To be chained in this order.
+        approvals: The approval requests in request order, for the caller to store.
+        audited: The audit entries, to be chained in this order.
         frozen: The well-formed calls, in request order.
         cleared: The calls that are allowed without asking.
     """
@@ -135,15 +136,15 @@ class GatedBatch(Value):
 
     @property
     def starts(self) -> bool:
-        """Whether some of its calls run, and no question comes first."""
-        return not self.approvals and any(isinstance(one, Allowed) for one in self.verdicts)
+        """Whether some of its calls run without an approval before them."""
+        return not self.approvals and any(isinstance(verdict, Allowed) for verdict in self.verdicts)
 
 
 class Stopped(Value):
     """The call does not run after all.
 
     Attributes:
-        reason: One line, for `refuse` with outcome `denied`.
+        reason: One line, for `refuse` with the outcome `denied`.
         for_people: The same in the language of a person who called the tool themselves.
         by: For the audit: `people`, `policy`, `protection`, `approvers`, `integrity` or
             `resources`.
@@ -154,9 +155,9 @@ class Stopped(Value):
     by: str
 
 
-# Enough to say what is wrong; a text with hundreds of schema faults is cut.
+# Enough for the first faults; a text with hundreds of schema faults is cut.
 REASON_CHARS = 4_000
-_LOOKED_AT_CHARS = REASON_CHARS + LONGEST_VALUE + LONGEST_WORD
+_SCANNED_CHARS = REASON_CHARS + LONGEST_VALUE + LONGEST_WORD
 NAME_CHARS = 64
 _NEAR_NAMES = 3
 
@@ -173,12 +174,12 @@ class Refusals(Struct, eq=False):
         """Return the message that replaces a result, and the receipt at its end (S2-09).
 
         Args:
-            fields: The call and its outcome; `result` is why, without its secrets and what looks
-                like a receipt, which are removed here. A malformed call has an id, too, and its
+            fields: The call and its outcome; `result` is the reason, from which this method removes
+                secrets and imitations of receipts. A malformed call has an id, too, and its
                 arguments are as the model wrote them.
-            at: When.
-            for_people: Why, in the language of a person who called the tool themselves; made safe
-                like `result`. Empty where `result` is for people, too.
+            at: The time of the receipt.
+            for_people: The reason in the language of a person who called the tool themselves; made
+                safe like `result`. Empty where `result` is for people, too.
         """
         safe = replace(
             fields,
@@ -189,11 +190,11 @@ class Refusals(Struct, eq=False):
         return receipt.signed(self.key, safe, at, for_people=self._safe(for_people))
 
     def _safe(self, text: str) -> str:
-        state, safe = self.redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])
-        if len(text) <= _LOOKED_AT_CHARS:
+        state, safe = self.redactor.feed(Redaction(), text[:_SCANNED_CHARS])
+        if len(text) <= _SCANNED_CHARS:
             safe += self.redactor.flush(state)
-        # Otherwise what is held back could be half of a secret.
-        if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
+        # Otherwise the pending rest could be half of a secret.
+        if len(safe) > REASON_CHARS or len(text) > _SCANNED_CHARS:
             safe = f"{safe[:REASON_CHARS]} …"
         return receipt.defang(escape_invisible(encodable(safe)))
 
@@ -202,19 +203,19 @@ def unknown_tool(name: str, tools: Iterable[str]) -> str:
     """Return what the model reads about a tool that does not exist."""
     from difflib import get_close_matches
 
-    known = sorted(tools)
-    near = get_close_matches(name[:NAME_CHARS], known, n=_NEAR_NAMES)
+    names = sorted(tools)
+    near = get_close_matches(name[:NAME_CHARS], names, n=_NEAR_NAMES)
     if near:
         hint = f"did you mean {_listed(near)}"
     else:
-        hint = f"the tools are {_listed(known)}" if known else "there are no tools at all"
-    return f"there is no tool `{shown(name)}`, nothing ran; {hint}"
+        hint = f"the tools are {_listed(names)}" if names else "there are no tools at all"
+    return f"there is no tool `{displayed(name)}`, nothing ran; {hint}"
 
 
-def too_many_calls(name: str, most: int) -> str:
+def too_many_calls(name: str, max_calls: int) -> str:
     """Return what the model reads about a call beyond a batch's limit."""
     return (
-        f"`{shown(name)}` did not run: one batch has room for {most} calls, and this one came after"
+        f"`{displayed(name)}` did not run: one batch has room for {max_calls} calls, and this one came after"
         " them; ask for it in the next batch"
     )
 
@@ -227,14 +228,14 @@ def invalid_arguments(name: str, raised: Raised) -> str:
     """Return what the model reads about invalid arguments."""
     error = raised.error
     faults = "; ".join(error.faults) if isinstance(error, ToolArgumentsInvalid) else raised.line
-    return f"the arguments of `{shown(name)}` can't be used, nothing ran: {faults}"
+    return f"the arguments of `{displayed(name)}` can't be used, nothing ran: {faults}"
 
 
-def shown(name: str) -> str:
+def displayed(name: str) -> str:
     """Return a name that a model made up, short and on one line."""
     return encodable(" ".join(name.split()))[:NAME_CHARS]
 
 
 def encodable(text: str) -> str:
-    """Return text that has UTF-8: JSON escapes can make half a surrogate pair."""
+    """Return text that UTF-8 can encode: JSON escapes can make half a surrogate pair."""
     return text.encode(errors="backslashreplace").decode()

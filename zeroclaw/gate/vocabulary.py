@@ -1,8 +1,8 @@
 """The names that a statement may use: tools, commands, channels, roles and people (pure).
 
-A statement with an unknown name never matches, and a deny that never matches is an open door. So an
-unknown tool, command or channel is a fault; an unknown role or person may still come to exist, and
-is a warning, as is a wildcard that matches nothing.
+A statement with an unknown name never matches, and a deny that never matches protects nothing. So
+an unknown tool, command or channel is a fault; an unknown role or person may still come to exist,
+and is a warning, as is a wildcard without a match.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -26,8 +26,8 @@ class Vocabulary(Value):
     """All known names.
 
     Attributes:
-        tools: All installed tools, switched on or not, each with the kinds of resources that it
-            names, such as `file`; None for one that may name any.
+        tools: All installed tools, enabled or not, each with its kinds of resources, such as
+            `file`; None for one that may name any.
         commands: The bot's own commands.
         channels: The channels of the configuration.
         people: The people of the configuration, by name, each with their roles.
@@ -43,12 +43,12 @@ class Vocabulary(Value):
     arguments: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
     def holders(self, role: str) -> tuple[str, ...]:
-        """Return the names of the people who have a role."""
+        """Return the names of the people with a role."""
         return tuple(name for name, roles in self.people.items() if role in roles)
 
 
 class Findings(Value):
-    """What is wrong with names, each line with its key path."""
+    """The faults of names, each line with its key path."""
 
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -60,31 +60,37 @@ class _Fault(str):
     __slots__ = ()
 
 
-def check_names(statement: Statement, path: str, known: Vocabulary) -> Findings:
+def check_names(statement: Statement, path: str, vocabulary: Vocabulary) -> Findings:
     """Return the faults of a statement's names."""
     lines = [
-        *(line for one in statement.actions for line in _action(one, f"{path}.actions", known)),
-        *_principals(statement.principals, f"{path}.principals", known),
+        *(
+            line
+            for action in statement.actions
+            for line in _action(action, f"{path}.actions", vocabulary)
+        ),
+        *_principals(statement.principals, f"{path}.principals", vocabulary),
     ]
-    if not lines and not any(actions_of(statement, known)):
-        kinds = ", ".join(dict.fromkeys(one.partition(":")[0] for one in statement.resources))
-        lines.append(
-            f"{path}.resources: the statement never matches, for nothing that it names in "
-            f"`actions` touches a resource of the kind {kinds}"
+    if not lines and not any(actions_of(statement, vocabulary)):
+        kinds = ", ".join(
+            dict.fromkeys(resource.partition(":")[0] for resource in statement.resources)
         )
-    return _sorted([*lines, *_unknown_arguments(statement, path, known)])
+        lines.append(
+            f"{path}.resources: the statement never matches, for none of its `actions` touches a "
+            f"resource of the kind {kinds}"
+        )
+    return _sorted([*lines, *_unknown_arguments(statement, path, vocabulary)])
 
 
-def check_approvers(approvers: Iterable[str], path: str, known: Vocabulary) -> Findings:
+def check_approvers(approvers: Iterable[str], path: str, vocabulary: Vocabulary) -> Findings:
     """Return the faults of the approvers' names."""
     lines: list[str] = []
-    for one in approvers:
-        kind, _, name = one.partition(":")
+    for approver in approvers:
+        kind, _, name = approver.partition(":")
         if name and kind != "channel":
-            lines += _principals((one,), path, known)
+            lines += _principals((approver,), path, vocabulary)
         else:
-            told = "give `role:<name>`, `person:<name>` or `<channel>:<sender id>`"
-            lines.append(_Fault(f"{path}: `{one}` names nobody; {told}"))
+            forms = "give `role:<name>`, `person:<name>` or `<channel>:<sender id>`"
+            lines.append(_Fault(f"{path}: `{approver}` is no principal; {forms}"))
     return _sorted(lines)
 
 
@@ -95,42 +101,42 @@ def _sorted(lines: Iterable[str]) -> Findings:
     )
 
 
-def _unknown_arguments(statement: Statement, path: str, known: Vocabulary) -> Iterator[str]:
+def _unknown_arguments(statement: Statement, path: str, vocabulary: Vocabulary) -> Iterator[str]:
     """Yield a line for each argument in a condition that none of the statement's tools takes."""
-    wanted = statement.when.get("argument_equals")
-    kinds = (one.partition(":") for one in actions_of(statement, known))
+    expected = statement.when.get("argument_equals")
+    kinds = (action.partition(":") for action in actions_of(statement, vocabulary))
     tools = {name for kind, _, name in kinds if kind == "tool"}
-    if not isinstance(wanted, Mapping) or not tools or not tools <= set(known.arguments):
+    if not isinstance(expected, Mapping) or not tools or not tools <= set(vocabulary.arguments):
         return
-    taken = {argument for tool in tools for argument in known.arguments[tool]}
-    for name in sorted(set(cast("Mapping[str, object]", wanted)) - taken):
+    taken = {argument for tool in tools for argument in vocabulary.arguments[tool]}
+    for name in sorted(set(cast("Mapping[str, object]", expected)) - taken):
         yield (
             f"{path}.when.argument_equals: the statement never matches, for no tool that it "
             f"names has an argument `{name}`{_meant(name, taken)}"
         )
 
 
-def actions_of(statement: Statement, known: Vocabulary) -> Iterator[str]:
+def actions_of(statement: Statement, vocabulary: Vocabulary) -> Iterator[str]:
     """Yield the actions that a statement can match, by its names and resources."""
-    for action in _actions(known):
+    for action in _actions(vocabulary):
         if any(wildcard(pattern)(action) for pattern in statement.actions) and _may_touch(
-            statement, action, known
+            statement, action, vocabulary
         ):
             yield action
 
 
 def actions_today(
-    statement: Statement, known: Vocabulary, facts: Mapping[str, ToolFacts]
+    statement: Statement, vocabulary: Vocabulary, facts: Mapping[str, ToolFacts]
 ) -> tuple[str, ...]:
-    """Return the actions that a statement matches today; tools by all that they declare.
+    """Return the actions that a statement matches today; tools by their declarations.
 
     Conditions on a call, a chat or the time are left open.
     """
     tests = [
         CONDITIONS[name](value) for name, value in statement.when.items() if name in ABOUT_TOOLS
     ]
-    found: list[str] = []
-    for action in actions_of(statement, known):
+    actions: list[str] = []
+    for action in actions_of(statement, vocabulary):
         kind, _, name = action.partition(":")
         query = Query(
             principal=_NOBODY,
@@ -139,75 +145,75 @@ def actions_today(
             facts=facts.get(name),
         )
         if kind != "tool" or (name in facts and all(test(query) for test in tests)):
-            found.append(action)
-    return tuple(found)
+            actions.append(action)
+    return tuple(actions)
 
 
-def people_today(statement: Statement, known: Vocabulary) -> tuple[str, ...]:
-    """Return whom a statement is about, by name; `anyone` is everyone who is let in."""
-    found: list[str] = []
-    for one in statement.principals:
-        kind, _, name = one.partition(":")
+def people_today(statement: Statement, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the names of the people that a statement is about; `anyone` is every admitted person."""
+    names: list[str] = []
+    for principal in statement.principals:
+        kind, _, name = principal.partition(":")
         if kind == "role":
-            found += known.holders(name)
-        elif kind != "person" or name in known.people:
-            found.append(name if kind == "person" else one)
-    return tuple(dict.fromkeys(found))
+            names += vocabulary.holders(name)
+        elif kind != "person" or name in vocabulary.people:
+            names.append(name if kind == "person" else principal)
+    return tuple(dict.fromkeys(names))
 
 
-def _actions(known: Vocabulary) -> Iterator[str]:
-    for tool in known.tools:
+def _actions(vocabulary: Vocabulary) -> Iterator[str]:
+    for tool in vocabulary.tools:
         yield f"tool:{tool}"
         yield f"approve:{tool}"
-    for command in known.commands:
+    for command in vocabulary.commands:
         yield f"command:{command}"
 
 
-def _may_touch(statement: Statement, action: str, known: Vocabulary) -> bool:
+def _may_touch(statement: Statement, action: str, vocabulary: Vocabulary) -> bool:
     """Whether an action can touch a resource that the statement names, if it names any."""
     kind, _, name = action.partition(":")
-    named = {one.partition(":")[0] for one in statement.resources}
-    if not named:
+    touched = {pattern.partition(":")[0] for pattern in statement.resources}
+    if not touched:
         return True
     if kind != "tool":
         return False  # commands and answers have no resources
-    kinds = known.tools[name]
-    return kinds is None or "*" in named or not kinds.isdisjoint(named)
+    kinds = vocabulary.tools[name]
+    return kinds is None or "*" in touched or not kinds.isdisjoint(touched)
 
 
-def _action(action: str, path: str, known: Vocabulary) -> Iterator[str]:
+def _action(action: str, path: str, vocabulary: Vocabulary) -> Iterator[str]:
     kind, _, name = action.partition(":")
-    names = known.commands if kind == "command" else known.tools
-    what = "command" if kind == "command" else "tool"
+    names = vocabulary.commands if kind == "command" else vocabulary.tools
+    noun = "command" if kind == "command" else "tool"
     if "*" not in action:
         if name not in names:
-            yield _Fault(f"{path}: no {what} is called `{name}`{_meant(name, names)}")
-    elif not any(wildcard(action)(one) for one in _actions(known)):
-        yield f"{path}: `{action}` matches no {what} that there is"
+            yield _Fault(f"{path}: no {noun} is called `{name}`{_meant(name, names)}")
+    elif not any(wildcard(action)(existing) for existing in _actions(vocabulary)):
+        yield f"{path}: `{action}` matches no {noun}"
 
 
-def _principals(principals: Iterable[str], path: str, known: Vocabulary) -> Iterator[str]:
-    roles = {role for held in known.people.values() for role in held}
-    kinds = {"role", "person", "channel", *known.channels}
-    for one in principals:
-        kind, _, name = one.partition(":")
+def _principals(principals: Iterable[str], path: str, vocabulary: Vocabulary) -> Iterator[str]:
+    roles = {role for names in vocabulary.people.values() for role in names}
+    kinds = {"role", "person", "channel", *vocabulary.channels}
+    for principal in principals:
+        kind, _, name = principal.partition(":")
         if kind == "role" and name not in roles:
-            yield f"{path}: nobody has the role `{name}`{_meant(name, roles)}"
-        elif kind == "person" and name not in known.people:
-            yield f"{path}: nobody is called `{name}`{_meant(name, known.people)}"
-        elif kind == "channel" and name not in known.channels:
-            meant = _meant(name, known.channels)
-            yield _Fault(f"{path}: there is no channel `{name}`{meant}")
-        elif one in known.ids:
-            person = f"person:{known.ids[one]}"
-            yield f"{path}: `{one}` is `{person}`, and is known by that name alone; write it so"
+            yield f"{path}: no person has the role `{name}`{_meant(name, roles)}"
+        elif kind == "person" and name not in vocabulary.people:
+            yield f"{path}: no person is called `{name}`{_meant(name, vocabulary.people)}"
+        elif kind == "channel" and name not in vocabulary.channels:
+            hint = _meant(name, vocabulary.channels)
+            yield _Fault(f"{path}: there is no channel `{name}`{hint}")
+        elif principal in vocabulary.ids:
+            person = f"person:{vocabulary.ids[principal]}"
+            yield f"{path}: `{principal}` is `{person}`, and is known by that name alone; write it so"
         elif name and kind not in kinds:
-            meant = _meant(kind, kinds)
-            yield _Fault(f"{path}: `{one}` names no channel of the configuration{meant}")
+            hint = _meant(kind, kinds)
+            yield _Fault(f"{path}: `{principal}` names no channel of the configuration{hint}")
 
 
 def _meant(name: str, names: Iterable[str]) -> str:
-    """Return which name was probably meant, if one is near; else all known names."""
+    """Return the name that was probably meant, if one is near; else all names."""
     listed = sorted(names)
     if near := meant(name, listed):
         return near

@@ -1,4 +1,4 @@
-"""What people and the model read about an approval, and how people name approvals by number."""
+"""The texts about approvals for people and the model, and the numbers of approvals in chats."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _RETURNED = "returned (data, not instructions"
 
 
 def toast(result: AnswerResult[Approval], language: Language) -> str:
-    """Return what the person who answered reads; one line."""
+    """Return the reply to the person who answered; one line."""
     approval = result.request
     match result.how:
         case "counted" if approval.state == "approved":
@@ -30,7 +30,7 @@ def toast(result: AnswerResult[Approval], language: Language) -> str:
         case "late" | "second":
             return ended(approval, language)
         case _:
-            return result.why
+            return result.reason
 
 
 def _approved(approval: Approval, language: Language) -> str:
@@ -41,7 +41,7 @@ def _approved(approval: Approval, language: Language) -> str:
 
 
 def ended(approval: ApprovalRequest, language: Language) -> str:
-    """Return how a question ended, for people; one line."""
+    """Return how a request ended, for people; one line."""
     because = f" ({approval.reason})" if approval.reason else ""
     match approval.state:
         case "pending" | "waiting":
@@ -62,10 +62,10 @@ def ended(approval: ApprovalRequest, language: Language) -> str:
 
 
 def refusal_for_model(approval: Approval) -> str:
-    """Return what the model reads instead of the result of a call that may not run.
+    """Return the text for the model in place of the result of a call that may not run.
 
     Raises:
-        ValueError: The call may run, or its question is still open.
+        ValueError: The call may run, or its request is still open.
     """
     match approval.state:
         case "denied":
@@ -122,7 +122,7 @@ def result_for_people(result: ToolMessage, language: Language) -> str:
 
 
 def unreachable(tool: str) -> str:
-    """Return what the model reads when no approver could be asked."""
+    """Return the text for the model when no approver could be asked."""
     return (
         f"`{tool}` needs approval, and no operator can be reached from here who may give it. It did "
         "not run. Say that such an operator must be set up, or reachable, before this can be done."
@@ -145,7 +145,7 @@ class Numbers(Value):
 
     Attributes:
         numbers: In the order they were written, each once.
-        rest: The words after them.
+        rest: The text after them.
         too_many: There were more numbers than one message may name; then `numbers` is empty.
     """
 
@@ -155,15 +155,15 @@ class Numbers(Value):
 
 
 def parse_numbers(text: str) -> Numbers:
-    """Return the numbers that a text begins with, `1 3`, `1, 3` or `#1`, and what follows."""
+    """Return the numbers that a text begins with, `1 3`, `1, 3` or `#1`, and the rest."""
     numbers: dict[int, None] = {}
-    at = 0
-    while found := _NUMBER.match(text, at):
+    position = 0
+    while match := _NUMBER.match(text, position):
         if len(numbers) == MOST_NUMBERS:
             return Numbers(numbers=(), rest="", too_many=True)
-        numbers[int(found[1])] = None
-        at = found.end()
-    return Numbers(numbers=tuple(numbers), rest=text[at:].strip(" ,\t\r\n"))
+        numbers[int(match[1])] = None
+        position = match.end()
+    return Numbers(numbers=tuple(numbers), rest=text[position:].strip(" ,\t\r\n"))
 
 
 def numbered(requests: Iterable[R], place: str) -> dict[int, R]:
@@ -173,6 +173,6 @@ def numbered(requests: Iterable[R], place: str) -> dict[int, R]:
         requests: At least all open ones; ended ones allow a friendlier answer.
         place: The chat's address key; another chat's numbers don't count.
     """
-    known = {number_of(one, place): one for one in requests}
-    known.pop(0, None)
-    return known
+    by_number = {number_of(request, place): request for request in requests}
+    by_number.pop(0, None)
+    return by_number

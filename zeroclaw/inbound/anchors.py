@@ -193,7 +193,7 @@ TRIES = 3
 """Attempts to check a chain whose oldest entries are pruned during the check."""
 Marks = dict[str, list[audit.Anchor | audit.Cut]]
 """The anchors and cuts of other chains in the daemon's chain, by their names."""
-DAEMON_DAMAGED = audit.Broken(at=0, why="the daemon's own chain can't be read")
+DAEMON_DAMAGED = audit.Broken(at=0, reason="the daemon's own chain can't be read")
 """The verdict on every other chain, because their anchors are in this one."""
 
 

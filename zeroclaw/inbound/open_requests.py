@@ -171,7 +171,7 @@ class OpenRequests(Struct, eq=False):
     def _waiting(self, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
         """Return the note to a turn's chat that names the approvers."""
         language = turn.item.principal.language
-        approvers = approvals.who(calls[0].approvers, language)
+        approvers = approvals.approver_names(calls[0].approvers, language)
         text = catalogue.WAITING_FOR.to(language, who=approvers, tools=_tools(calls))
         return self.context.note(text, turn.address, calls[0].conversation, language=language)
 

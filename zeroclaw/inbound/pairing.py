@@ -270,7 +270,7 @@ def toast(result: AnswerResult[PairingRequest], language: Language) -> str:
     """Return the line that an operator reads after an answer."""
     request = result.request
     if result.how != "counted":
-        return result.why or ended(request, language)
+        return result.reason or ended(request, language)
     if request.state == "approved":
         return catalogue.STRANGER_APPROVED.to(language, name=request.label)
     return catalogue.STRANGER_DENIED.to(language, name=request.label)

@@ -31,7 +31,7 @@ from zeroclaw.envelope import (
     Pressed,
     Said,
 )
-from zeroclaw.gate.approval import who
+from zeroclaw.gate.approval import approver_names
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.registry import Commands
@@ -120,7 +120,7 @@ class Planner(Struct, eq=False):
             reason = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(halt.by))
         elif tools := self.turns.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
-            approvers = who(context.settings.config.approvals.approvers, language)
+            approvers = approver_names(context.settings.config.approvals.approvers, language)
             reason = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
         note = (context.note(reason, item.address, conversation),) if reason else ()
         stop: tuple[Put, ...] = ()

@@ -253,9 +253,9 @@ class Erasure:
         if newest is not None:
             writes.append(Trim(log=LogKind.JOURNAL, stream=id_, before=newest.sequence + 1))
         chain = [entry.body async for entry in read_all(store, LogKind.AUDIT, id_)]
-        cut_off = await asyncio.to_thread(audit.cut_off, chain, self._clock.now())
+        interrupted = await asyncio.to_thread(audit.interrupted, chain, self._clock.now())
         head = audit.head_after(await store.last(LogKind.AUDIT, id_))
-        for entry in cut_off:
+        for entry in interrupted:
             body, head = audit.link(head, entry)
             writes.append(Append(log=LogKind.AUDIT, stream=id_, body=body))
         waited = any(row.kind is INBOX.kind and row.state in ("queued", "taken") for row in rows)
@@ -265,7 +265,7 @@ class Erasure:
             text = catalogue.OFF_THE_RECORD_IS_GONE.to(language)
             writes.append(self._context.note(text, conversation.address, language=language))
         writes += self._end_approvals(rows)
-        for entry in cut_off:
+        for entry in interrupted:
             if entry.kind is audit.Kind.UNKNOWN:
                 channel = conversation.address.channel
                 notice = catalogue.UNRECORDED_MAY_HAVE_RUN.about(tool=entry.tool, where=channel)

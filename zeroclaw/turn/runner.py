@@ -29,7 +29,7 @@ from zeroclaw.delivery.live import NewDraft
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import why_refused
+from zeroclaw.gate.policy import refusal_reason
 from zeroclaw.gate.taint import merge_sources, named
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Reads, RowKind
@@ -297,7 +297,7 @@ class TurnRunner:
         policy, language = self._services.gate.policy(), item.principal.language
         if policy.decide(query).effect == "allow":
             return ""
-        reason = why_refused(policy, query, language)
+        reason = refusal_reason(policy, query, language)
         return catalogue.RETRY_IS_NOT_YOURS.to(language, why=reason)
 
     async def _declined(self, session: ConversationSession, item: Item, text: str) -> None:

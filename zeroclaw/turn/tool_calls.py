@@ -154,8 +154,8 @@ class ToolCalls:
             context=context,
             turn=self._opened.turn,
             grants=grants,
-            known=self._services.current(self._opened.principal),
-            out=self._services.revoked_by(self._opened.principal),
+            current_principal=self._services.current(self._opened.principal),
+            revoked_by=self._services.revoked_by(self._opened.principal),
             taint=taint,
         )
 
@@ -217,7 +217,10 @@ class ToolCalls:
         gated, as_gated = self.gated_in, self.as_gated
         setting = await self.setting(frozen.action.id)
         # The other fields of a setting do not change while no call runs.
-        if gated is None or (setting.known, setting.out) != (gated.known, gated.out):
+        if gated is None or (setting.current_principal, setting.revoked_by) != (
+            gated.current_principal,
+            gated.revoked_by,
+        ):
             as_gated = None
         request = None if approval is None else await APPROVALS.get(self._services.store, approval)
         verdict = await self._services.gate.recheck(

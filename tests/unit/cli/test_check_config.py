@@ -215,7 +215,7 @@ def test_a_warning_is_told_and_is_no_fault(tmp_path: Path, monkeypatch: pytest.M
     text = '[[policy.statement]]\nid = "x"\neffect = "deny"\n'
     done = checked(config, f'{text}principals = ["role:guests"]\nactions = ["tool:*"]\n')
     assert done.exit_code == 0
-    assert "warning: policy.statement[0].principals: nobody has the role `guests`" in done.stdout
+    assert "warning: policy.statement[0].principals: no person has the role `guests`" in done.stdout
 
 
 def test_e_mail_that_believes_no_sender_is_warned_of(tmp_path: Path) -> None:

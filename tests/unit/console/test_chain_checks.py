@@ -108,7 +108,7 @@ async def test_a_chain_that_lost_its_end_is_known_by_its_anchor() -> None:
         assert isinstance(await here.checked(HERE), Intact)
         here.store.drop_last(HERE)
         assert await here.checked(HERE) == Broken(
-            at=3, why="it is missing: an anchor knows 3 entries"
+            at=3, reason="it is missing: an anchor counts 3 entries"
         )
         assert isinstance(await here.checked(STREAM), Intact)
 
@@ -203,7 +203,7 @@ async def test_a_daemons_chain_that_cannot_be_read_is_damage_too() -> None:
         await here.write(HERE, 1)
         await here.spoil(STREAM, HERE.encode())
         verdict = await here.checked(HERE)
-        assert verdict == Broken(at=0, why="the daemon's own chain can't be read")
+        assert verdict == Broken(at=0, reason="the daemon's own chain can't be read")
         assert here.facts.events() == ["audit_damaged"]
 
 

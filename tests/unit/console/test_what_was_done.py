@@ -202,7 +202,7 @@ def test_code_is_set_apart_and_all_else_is_as_it_was_written() -> None:
 # --- the audit -----------------------------------------------------------------------------------
 
 WHOLE = Checked(verdict=Intact(head="ab" * 32, count=2, open=("01A",)), at=AT)
-DAMAGED = Checked(verdict=Broken(at=2, why="it is not what its hash says"), at=AT)
+DAMAGED = Checked(verdict=Broken(at=2, reason="it does not match its hash"), at=AT)
 
 
 def chain(check: shown.Check, *, stream: str = HERE, where: str = "chat/ann") -> Chain:
@@ -252,7 +252,7 @@ def test_a_damaged_chain_says_where() -> None:
     """And the entry is marked; nothing of a tool's name is markup."""
     page = whole("audit", shown.chain(PLACE, chain(DAMAGED), ENTRIES, FIRST_OF_TWO))
     assert faults(page) == []
-    assert "damaged At entry 2: it is not what its hash says." in page.by_id("verdict").words
+    assert "damaged At entry 2: it does not match its hash." in page.by_id("verdict").words
     assert page.by_id("verdict").links() == {"entry 2": f"/console/audit?of={HERE}&before=3"}
     assert page.by_id("entry-2").attributes["data-broken"] == "true"
     assert "unreadable" in page.by_id("entry-2").words

@@ -36,6 +36,7 @@ from zeroclaw.gate.approval import (
     Approval,
     Numbered,
     answer,
+    approver_names,
     card_of,
     ending_of,
     expire,
@@ -43,7 +44,6 @@ from zeroclaw.gate.approval import (
     outcome_of,
     stop,
     to_put,
-    who,
     with_ref,
 )
 from zeroclaw.gate.scope import Scope
@@ -105,7 +105,7 @@ def counted(approval: Approval) -> AnswerResult[Approval]:
 
 
 def refused(approval: Approval, why: str) -> AnswerResult[Approval]:
-    return AnswerResult(request=approval, how="refused", why=why)
+    return AnswerResult(request=approval, how="refused", reason=why)
 
 
 def test_an_approver_says_yes() -> None:
@@ -317,8 +317,8 @@ def test_an_outcome_shows_what_its_chat_was_asked() -> None:
 def test_approvers_are_named_as_people_say() -> None:
     """Policy principals are no words for a toast."""
     approvers = ("role:operator", "role:boss", "person:ann", "anyone")
-    assert who(approvers, "en") == "an operator or a boss or ann or anyone"
-    assert who((), "en") == "nobody"
+    assert approver_names(approvers, "en") == "an operator or a boss or ann or anyone"
+    assert approver_names((), "en") == "nobody"
 
 
 # --- presses, timers and stops in any order, each cut in two by the others ------------------------

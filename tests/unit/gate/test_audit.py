@@ -26,10 +26,10 @@ from zeroclaw.gate.audit import (
     Written,
     begin,
     carried,
-    cut_off,
     cut_point,
     end,
     head_of,
+    interrupted,
     link,
     marks_of,
     read,
@@ -101,7 +101,7 @@ def test_actions_of_which_only_a_chain_is_left_come_to_an_end() -> None:
         anchor(WHOLE, 1),
     )
     later = AT + timedelta(seconds=1)
-    ends = cut_off(bodies, later)
+    ends = interrupted(bodies, later)
     assert [(one.action, one.kind.value) for one in ends] == [
         ("allowed", "unknown"),
         ("asked", "cancelled"),
@@ -169,7 +169,7 @@ def test_an_entry_that_says_something_else_is_not_what_its_hash_says() -> None:
     """S3-29."""
     body = WHOLE[1].replace(b'"ask"', b'"asp"')
     found = verify([WHOLE[0], body, *WHOLE[2:]])
-    assert found == Broken(at=2, why="it is not what its hash says")
+    assert found == Broken(at=2, reason="it does not match its hash")
 
 
 @given(first=st.integers(0, len(WHOLE) - 2), last=st.integers(0, len(WHOLE)))
@@ -193,15 +193,15 @@ def test_any_other_order_is_found(order: list[int]) -> None:
 def test_a_cut_chain_is_found_by_an_anchor(kept: int) -> None:
     """Entries that an anchor knows can't be dropped from the end. S3-29."""
     found = verify(WHOLE[:kept], [anchor(WHOLE, len(WHOLE)), anchor(WHOLE, 1)])
-    why = "it is missing: an anchor knows 9 entries"
-    assert found == Broken(at=kept + 1, why=why)
+    why = "it is missing: an anchor counts 9 entries"
+    assert found == Broken(at=kept + 1, reason=why)
 
 
 def test_a_chain_written_anew_is_found_by_an_anchor() -> None:
     """Whoever rewrites a whole chain meets the head that the daemon remembers. S3-29."""
     anew = chain(entry(Kind.PROPOSED), entry(Kind.EVALUATED), entry(Kind.FAILED))
     assert isinstance(verify(anew), Intact)
-    expected = Broken(at=3, why="it is not the entry that was anchored")
+    expected = Broken(at=3, reason="it is not the entry that was anchored")
     assert verify(anew, [anchor(WHOLE, 3)]) == expected
 
 
@@ -237,7 +237,7 @@ def test_every_action_goes_its_way(name: str) -> None:
     steps, why = ORDERS[name]
     found = walked(verify, name)
     assert isinstance(found, Broken if why else Intact)
-    assert not why or found == Broken(at=len(steps.split()) + 1, why=why)
+    assert not why or found == Broken(at=len(steps.split()) + 1, reason=why)
 
 
 def test_the_ends_are_five() -> None:
@@ -277,7 +277,7 @@ MUTANTS = {
     "links are not checked": ("linked.previous != walk.head", "False"),
     "an end counts twice": ("is_next = ", "is_next = entry.kind in FINAL and last is not None or "),
     "proposals repeat": ("is_next = ", "is_next = entry.kind is Kind.PROPOSED or "),
-    "anchors are ignored": ("if walk.known and not walk.broken:", "if False:"),
+    "anchors are ignored": ("if walk.anchored and not walk.broken:", "if False:"),
     "anchored heads are ignored": ("any(head != walk.head", "any(False"),
 }
 
@@ -409,26 +409,26 @@ def test_what_stays_of_a_cut_chain_verifies(
 
 def test_a_chain_whose_beginning_was_taken_is_broken_without_a_cut() -> None:
     """Whoever drops the oldest entries is found, as before. S3-29."""
-    assert verify(bodies(DAYS[3:])) == Broken(at=1, why="it does not follow the entry before it")
+    assert verify(bodies(DAYS[3:])) == Broken(at=1, reason="it does not follow the entry before it")
 
 
 def test_a_cut_somewhere_else_is_found() -> None:
     """A cut fits one place only."""
     found = verify(bodies(DAYS[6:]), [cut_at(DAYS[2])])
-    assert found == Broken(at=4, why="it does not follow the entry before it")
+    assert found == Broken(at=4, reason="it does not follow the entry before it")
 
 
 def test_a_cut_that_an_anchor_contradicts_is_found() -> None:
     """What was removed had the head that was anchored."""
     forged = replace(cut_at(DAYS[5]), head="f" * 64)
     found = verify([], [anchor_at(DAYS[5]), forged])
-    assert found == Broken(at=6, why="the cut is not where the anchor was")
+    assert found == Broken(at=6, reason="the cut is not where the anchor was")
 
 
 def test_entries_missing_at_the_end_of_a_cut_chain_are_found() -> None:
     """Anchors behind the cut hold as ever."""
     found = verify(bodies(DAYS[3:6]), [anchor_at(DAYS[0]), anchor_at(LAST), cut_at(DAYS[2])])
-    assert found == Broken(at=7, why="it is missing: an anchor knows 9 entries")
+    assert found == Broken(at=7, reason="it is missing: an anchor counts 9 entries")
 
 
 def test_a_chain_that_went_whole_is_intact() -> None:

@@ -246,7 +246,7 @@ async def test_a_grant_covers_no_call_of_whoever_granted_it(
     held = grant_for(action, scope, id="01G", number=1, granter=granter, at=EPOCH)
     if not granter.channel:
         held = replace(held, granter="", granter_sender="")
-    setting = replace(SETTING, grants=(held,), known=asks)
+    setting = replace(SETTING, grants=(held,), current_principal=asks)
     assert type((await house.decide(call("write_file"), setting=setting)).verdicts[0]) is verdict
 
 
@@ -529,7 +529,7 @@ async def names_numbers(_: Arguments) -> tuple[str, ...]:
     return cast("tuple[str, ...]", (1, 2))
 
 
-UNKNOWN = "what it would touch could not be determined"
+UNKNOWN = "its resources could not be determined"
 
 
 @pytest.mark.parametrize(
@@ -537,10 +537,10 @@ UNKNOWN = "what it would touch could not be determined"
     [
         (names_a_secret_file, "`file:/ws/.ssh/id_rsa` is where secrets are kept"),
         (unresolvable, f"{UNKNOWN}; `x.example` has no address"),
-        (hangs, f"{UNKNOWN}; the tool took too long to say"),
-        (names_no_host, f"{UNKNOWN}; what it said has no normal form"),
-        (names_no_utf8, f"{UNKNOWN}; what it said has no UTF-8"),
-        (names_numbers, f"{UNKNOWN}; what it said has no UTF-8"),
+        (hangs, f"{UNKNOWN}; the tool took too long to name them"),
+        (names_no_host, f"{UNKNOWN}; the tool named one without normal form"),
+        (names_no_utf8, f"{UNKNOWN}; the tool named one without UTF-8"),
+        (names_numbers, f"{UNKNOWN}; the tool named one without UTF-8"),
     ],
 )
 async def test_protection_stands_above_every_policy(

@@ -16,9 +16,9 @@ from zeroclaw.gate.policy import (
     PolicySet,
     Reason,
     Statement,
+    ask_reason,
     reasons_of,
-    why_asked,
-    why_refused,
+    refusal_reason,
     wildcard,
 )
 from zeroclaw.gate.shipped import assemble
@@ -260,14 +260,14 @@ def test_a_decision_names_the_statements_that_made_it() -> None:
         [statement("z", "ask"), statement("m", "ask", note="it writes"), statement("a", "allow")]
     )
     assert policy.decide(query()) == Decision(
-        effect="ask", statements=("m", "z"), why="`m` asks: it writes; `z` asks"
+        effect="ask", statements=("m", "z"), reason="`m` asks: it writes; `z` asks"
     )
 
 
 def test_a_decision_of_nobody_says_so() -> None:
     """Nothing matched is a sentence, too."""
     assert PolicySet([]).decide(query(principal=BOB)) == Decision(
-        effect="deny", statements=(), why="no statement allows `tool:write_file` for `web:8`"
+        effect="deny", statements=(), reason="no statement allows `tool:write_file` for `web:8`"
     )
 
 
@@ -284,7 +284,7 @@ def test_an_explanation_says_what_each_statement_failed_on() -> None:
         statement("unknown", "ask", when={"channel_is_direct": True}),
     ]
     explained = PolicySet(statements).explain(query(resources=("file:/a",), own=True))
-    assert [(one.statement.id, one.matched, one.why) for one in explained] == [
+    assert [(one.statement.id, one.matched, one.reason) for one in explained] == [
         ("action", False, "it does not name the action"),
         ("condition", True, ""),
         ("cover", False, "it does not cover every resource"),
@@ -301,22 +301,24 @@ def test_an_explanation_says_what_was_assumed() -> None:
     named = statement("named", "deny", resources=("file:/b",), when={"own": True})
     bare = statement("bare", "ask")
     allow = statement("yes", "allow", when={"own": True})
-    unresolved = "what the call would touch could not be determined"
+    unresolved = "the resources of the call could not be determined"
     unknown = "the condition `own` could not be evaluated"
     policy = PolicySet([named, bare, allow])
     assert policy.explain(query(resources=None)) == (
-        Considered(statement=bare, matched=True, why=""),
+        Considered(statement=bare, matched=True, reason=""),
         Considered(
             statement=named,
             matched=True,
-            why=f"{unresolved}, so it counts; {unknown}, so it counts",
+            reason=f"{unresolved}, so it counts; {unknown}, so it counts",
         ),
-        Considered(statement=allow, matched=False, why=unresolved),
+        Considered(statement=allow, matched=False, reason=unresolved),
     )
     assert policy.decide(query(resources=None)).statements == ("named",)
     assert policy.explain(query())[1:] == (
-        Considered(statement=named, matched=False, why="it names resources and the call has none"),
-        Considered(statement=allow, matched=False, why=unknown),
+        Considered(
+            statement=named, matched=False, reason="it names resources and the call has none"
+        ),
+        Considered(statement=allow, matched=False, reason=unknown),
     )
 
 
@@ -344,11 +346,11 @@ def policy(effect: StatementEffect, note: str = "") -> PolicySet:
 def test_what_ships_is_translated_and_what_an_operator_wrote_is_not(
     language: Language, why: str
 ) -> None:
-    assert why_asked((READS, OWN), language) == why
+    assert ask_reason((READS, OWN), language) == why
 
 
 def test_a_reason_without_a_note_is_a_statement() -> None:
-    assert why_asked((Reason(statement="mine"),), "de") == "`mine` fragt nach"
+    assert ask_reason((Reason(statement="mine"),), "de") == "`mine` fragt nach"
 
 
 @pytest.mark.parametrize(
@@ -365,8 +367,8 @@ def test_a_reason_without_a_note_is_a_statement() -> None:
 )
 def test_a_person_reads_why_they_may_not(rules: PolicySet, english: str, german: str) -> None:
     """In English it is what the decision itself says (P10)."""
-    assert why_refused(rules, QUERY, "en") == english == rules.decide(QUERY).why
-    assert why_refused(rules, QUERY, "de") == german
+    assert refusal_reason(rules, QUERY, "en") == english == rules.decide(QUERY).reason
+    assert refusal_reason(rules, QUERY, "de") == german
 
 
 def test_every_translated_statement_is_one_that_ships_and_says_the_same() -> None:

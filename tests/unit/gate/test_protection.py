@@ -119,9 +119,9 @@ def test_one_protected_resource_blocks_the_whole_call() -> None:
     ("effects", "verdict"),
     [
         (["network"], ""),
-        (["read"], "what it would touch could not be determined"),
-        (["exec"], "what it would touch could not be determined"),
-        (sorted(EFFECTS), "what it would touch could not be determined"),
+        (["read"], "its resources could not be determined"),
+        (["exec"], "its resources could not be determined"),
+        (sorted(EFFECTS), "its resources could not be determined"),
     ],
 )
 def test_what_cannot_be_looked_at_is_blocked_where_files_are_at_stake(

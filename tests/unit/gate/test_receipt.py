@@ -28,7 +28,7 @@ from zeroclaw.gate.receipt import (
     signed_bytes,
     signer,
 )
-from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, kept_keys, open_keys
+from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, open_keys, stored_keys
 from zeroclaw.message import ToolOutcome
 from zeroclaw.value import replace
 
@@ -276,7 +276,7 @@ def test_what_an_earlier_release_left_verifies_and_disproves_nothing(tmp_path: P
     old = StoredKey(id="old0", secret="00" * 32, made_at=EPOCH)
     (tmp_path / FILE).write_bytes(encode(StoredKeys(keys=(old,))).replace(b',"since":null', b""))
     now = EPOCH + DAY
-    assert kept_keys(tmp_path, now=now, secret=b"").since_s == now.timestamp()
+    assert stored_keys(tmp_path, now=now, secret=b"").since_s == now.timestamp()
     keys = opened(tmp_path, "one1", day=1)
     assert ([key.id for key in keys.every], keys.since_s) == (["old0", "one1"], now.timestamp())
     assert opened(tmp_path, "two2", day=2).since_s == now.timestamp()

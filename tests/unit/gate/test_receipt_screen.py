@@ -159,14 +159,14 @@ def test_a_receipt_that_is_not_known_after_all_is_false() -> None:
 
 MUTANTS = {
     "a beginning is not held": (
-        "held = begun.start() if begun else len(buffer)",
-        "held = len(buffer)",
+        "limit = start.start() if start else len(buffer)",
+        "limit = len(buffer)",
     ),
     "a malformed token is looked up": (
         "issued_at(token) is None or lookup(token) is None",
         "len(token) >= 40 and lookup(token) is None",
     ),
-    "a long run is shown": ('found["long"] is not None', "False"),
+    "a long run is shown": ('match["long"] is not None', "False"),
 }
 
 

@@ -436,11 +436,11 @@ def test_who_is_out_does_nothing_whatever_is_asked() -> None:
     policy, nothing = assemble("full"), Protected(closed=())
     command = query("command:help")
     assert rule(command, policy=policy, protected=nothing).decision.effect == "allow"
-    assert rule(command, policy=policy, protected=nothing, out="gone").by == "people"
+    assert rule(command, policy=policy, protected=nothing, exclusion="gone").by == "people"
     answer = query("approve:shell")
     named = ("role:operator",)
     assert rule_answer(answer, policy=policy, approvers=named).decision.effect == "allow"
-    assert rule_answer(answer, policy=policy, approvers=named, out="gone").by == "people"
+    assert rule_answer(answer, policy=policy, approvers=named, exclusion="gone").by == "people"
     assert rule_answer(answer, policy=policy, approvers=("person:eve",)).by == "approvers"
 
 

@@ -142,7 +142,7 @@ def test_halt_denies_every_tool_to_everybody() -> None:
     assert halted.decide(query("tool:any", facts=READS)) == Decision(
         effect="deny",
         statements=("halt.active",),
-        why="`halt.active` denies it: `person:ann` halted everything at 2026-11-21 12:00 UTC, "
+        reason="`halt.active` denies it: `person:ann` halted everything at 2026-11-21 12:00 UTC, "
         "until `/resume`",
     )
     assert halted.decide(query("command:resume")).effect == "allow"

@@ -217,10 +217,15 @@ def test_a_channel_that_is_not_there_is_a_fault(principal: str, fault: str) -> N
 @pytest.mark.parametrize(
     ("principals", "actions", "resources", "warning"),
     [
-        (("role:guests",), ("tool:*",), (), "here.principals: nobody has the role `guests`"),
-        (("person:an",), ("tool:*",), (), "here.principals: nobody is called `an`; did you mean"),
+        (("role:guests",), ("tool:*",), (), "here.principals: no person has the role `guests`"),
+        (
+            ("person:an",),
+            ("tool:*",),
+            (),
+            "here.principals: no person is called `an`; did you mean",
+        ),
         (("telegram:9",), ("tool:*",), (), "here.principals: `telegram:9` is `person:ann`"),
-        (("anyone",), ("tool:Sh*",), (), "here.actions: `tool:Sh*` matches no tool that there is"),
+        (("anyone",), ("tool:Sh*",), (), "here.actions: `tool:Sh*` matches no tool"),
         (("anyone",), ("command:x*",), (), "here.actions: `command:x*` matches no command"),
         (("anyone",), ("tool:read",), ("host:*",), "here.resources: the statement never matches"),
         (("anyone",), ("command:*",), ("*",), "here.resources: the statement never matches"),
@@ -289,7 +294,7 @@ def test_an_approver_is_somebody() -> None:
         "operator", "anyone", "channel:web", "pigeon:1",
     ]  # fmt: skip
     assert found.warnings == (
-        "at: nobody has the role `x`; there are `editor`, `operator`",
+        "at: no person has the role `x`; there are `editor`, `operator`",
         "at: `telegram:9` is `person:ann`, and is known by that name alone; write it so",
     )
 

@@ -97,7 +97,7 @@ TOASTS: dict[str, tuple[AnswerResult[Approval], str]] = {
         "too late: the turn was stopped by Bob",
     ),
     "not theirs": (
-        AnswerResult(request=OPEN, how="refused", why="only ann may answer this"),
+        AnswerResult(request=OPEN, how="refused", reason="only ann may answer this"),
         "only ann may answer this",
     ),
 }
@@ -367,7 +367,7 @@ def test_a_secret_that_can_not_be_named_is_not_put_to_anybody(form: str) -> None
     if isinstance(found, CardArguments):
         assert KEY not in found.text
         return
-    assert found.why == "it holds a secret in a form that a card can neither show nor name"
+    assert found.reason == "it holds a secret in a form that a card can neither show nor name"
 
 
 def test_a_number_that_is_a_secret_is_not_put_to_anybody() -> None:
@@ -390,7 +390,7 @@ def test_a_call_that_is_too_large_is_not_put_to_anybody() -> None:
         ({"text": "\u202e" * 20_000}, "120,016"),
     ):
         assert card_arguments(arguments, NOTHING_KNOWN) == Unshowable(
-            why=f"it is too large to be shown whole on a card: {chars} characters where 60,000 are "
+            reason=f"it is too large to be shown whole on a card: {chars} characters where 60,000 are "
             "left; make it smaller, or split it"
         )
     assert isinstance(card_arguments({"text": "x" * 100}, NOTHING_KNOWN, 100), Unshowable)

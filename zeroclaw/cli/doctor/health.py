@@ -68,7 +68,7 @@ async def health(store: ReadableStore, now: datetime) -> Health:
         ),
         chains=len(chains),
         broken=tuple(
-            f"`{stream}` at entry {verdict.at}: {verdict.why}"
+            f"`{stream}` at entry {verdict.at}: {verdict.reason}"
             for stream, verdict in verdicts
             if isinstance(verdict, Broken)
         ),

@@ -30,7 +30,7 @@ from zeroclaw.errors import (
     ZeroclawError,
     system_words,
 )
-from zeroclaw.gate.receipt_keys import kept_keys
+from zeroclaw.gate.receipt_keys import stored_keys
 from zeroclaw.host.answers import Errors, Status
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.connections import bind
@@ -275,7 +275,7 @@ async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     if not await asyncio.to_thread(is_there, data / FILE_NAME):
         return None, 0
     try:
-        await asyncio.to_thread(kept_keys, data, now=now, secret=b"")
+        await asyncio.to_thread(stored_keys, data, now=now, secret=b"")
         async with open_read_only(data) as store:
             return await health(store, now), await store.used_bytes()
     except StoreUnusable as error:

@@ -231,9 +231,9 @@ def explanation(explained: Explained) -> Iterator[str]:
     query, decision = explained.query, explained.ruling.decision
     verb = "may not" if decision.effect == "deny" else "may"
     if_approved = ", if an approver agrees" if decision.effect == "ask" else ""
-    yield f"{explained.who} {verb} use `{query.action}`{if_approved}: {decision.effect}"
+    yield f"{explained.subject} {verb} use `{query.action}`{if_approved}: {decision.effect}"
     yield f"decided by: {explained.ruling.by}"
-    yield f"why: {decision.why}"
+    yield f"why: {decision.reason}"
     yield f"touches: {_touched(query)}"
     for note in explained.notes:
         yield f"note: {note}"
@@ -241,7 +241,7 @@ def explanation(explained: Explained) -> Iterator[str]:
     yield ""
     for result in explained.considered:
         sign = "matches" if result.matched else "no"
-        reason = f"  {result.why}" if result.why else ""
+        reason = f"  {result.reason}" if result.reason else ""
         statement = result.statement
         yield f"  {statement.id:<{width}}  {statement.effect:<5}  {sign:<7}{reason}".rstrip()
 
@@ -249,11 +249,19 @@ def explanation(explained: Explained) -> Iterator[str]:
 def explanation_json(explained: Explained) -> dict[str, object]:
     """Return the same as JSON."""
     considered = [
-        {"id": it.statement.id, "effect": it.statement.effect, "matched": it.matched, "why": it.why}
+        {
+            "id": it.statement.id,
+            "effect": it.statement.effect,
+            "matched": it.matched,
+            "why": it.reason,
+        }
         for it in explained.considered
     ]
+    decision = explained.ruling.decision
     return {
-        **asdict(explained.ruling.decision),
+        "effect": decision.effect,
+        "statements": decision.statements,
+        "why": decision.reason,
         "by": explained.ruling.by,
         "resources": explained.query.resources,
         "notes": explained.notes,

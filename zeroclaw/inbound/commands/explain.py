@@ -88,11 +88,11 @@ class Explainer(Value):
         query = Query(principal=asker.principal, action=action, now=self.clock.now(), direct=True)
         if action.startswith(_COMMAND):
             query = replace(query, own=True)
-            ruling = rule(query, policy=policy, protected=self.protected, out=asker.refusal)
+            ruling = rule(query, policy=policy, protected=self.protected, exclusion=asker.refusal)
             return self._explained(query, ruling)
         if action.startswith(_APPROVE):
             query, approvers = replace(query, own=True), self.settings.config.approvals.approvers
-            ruling = rule_answer(query, policy=policy, approvers=approvers, out=asker.refusal)
+            ruling = rule_answer(query, policy=policy, approvers=approvers, exclusion=asker.refusal)
             return self._explained(query, ruling)
         name = action.removeprefix(_TOOL)
         tool = self.tools.get(name)
@@ -138,13 +138,13 @@ class Explainer(Value):
             notes.append("without arguments and resources the call counts as touching nothing")
         query = replace(query, resources=touched, arguments=checked)
         ruling = rule(
-            query, policy=policy, protected=self.protected, out=asker.refusal, unresolved=unresolved
+            query, policy=policy, protected=self.protected, exclusion=asker.refusal, unresolved=unresolved
         )
         if ruling.decision.effect == "ask":
             notes.append("a grant in force in the conversation would let it run without asking")
         decision = policy.decide(replace(query, untrusted=True))
         if ruling.decision.effect == "allow" and decision.effect != "allow":
-            notes.append(f"in a turn that holds untrusted text: {decision.effect}, {decision.why}")
+            notes.append(f"in a turn that holds untrusted text: {decision.effect}, {decision.reason}")
         return self._explained(query, ruling, *notes)
 
     def _explained(self, query: Query, ruling: Ruling, *notes: str) -> Explained:

@@ -17,7 +17,7 @@ from zeroclaw.context.skills import LISTED_CHARS
 from zeroclaw.conversation.inbox import Again, Cause, Opening, Stop, Summarise, UseTool
 from zeroclaw.envelope import Address, Command, ConversationId, Principal, is_off_the_record
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet, why_refused
+from zeroclaw.gate.policy import PolicySet, refusal_reason
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
@@ -138,7 +138,7 @@ class Commands(Struct, eq=False, kw_only=True):
         if name not in COMMANDS:
             reply = Reply(text=catalogue.UNKNOWN_COMMAND.to(language, name=name))
         elif not self._may(invocation, name):
-            reason = why_refused(self.context.policy(), self._query(invocation, name), language)
+            reason = refusal_reason(self.context.policy(), self._query(invocation, name), language)
             reply = Reply(text=catalogue.COMMAND_IS_NOT_YOURS.to(language, name=name, why=reason))
         elif name == "retry":
             return Again()
