@@ -309,16 +309,16 @@ class Downloads(Value):
                 case Delivered(value=body):
                     is_small = len(body) <= max_bytes
                     return body if is_small else self._too_large(len(body), free_bytes)
-                case Rejected(why=why):
-                    return FetchFailed(why=why)
-                case Unknown(why=why, broken=True):
-                    return FetchFailed(why=f"a fault in the channel's own code, it {why}")
-                case Unreachable(why=why, retry_after_s=minimum_s):
+                case Rejected(reason=reason):
+                    return FetchFailed(why=reason)
+                case Unknown(reason=reason, broken=True):
+                    return FetchFailed(why=f"a fault in the channel's own code, it {reason}")
+                case Unreachable(reason=reason, retry_after_s=minimum_s):
                     pause_s = max(BACK_OFF.wait_s(tried), minimum_s or 0.0)
-                case Unknown(why=why):
+                case Unknown(reason=reason):
                     pause_s = BACK_OFF.wait_s(tried)
             if tried == TRIES or self.clock.monotonic() + pause_s > ends_at:
-                return FetchFailed(why=f"{why} (tried {counted(tried, 'time')})")
+                return FetchFailed(why=f"{reason} (tried {counted(tried, 'time')})")
             await self.clock.sleep(pause_s)
         message = "the last try returns"
         raise AssertionError(message)
@@ -328,7 +328,7 @@ class Downloads(Value):
     ) -> CallOutcome[bytes]:
         account = self.accounts.get(channel)
         if account is None:
-            return Unreachable(why=f"`{channel}` is not connected")
+            return Unreachable(reason=f"`{channel}` is not connected")
         return await account.fetch(attachment, max_bytes=max_bytes, timeout_s=remaining_s)
 
     def _too_large(self, size_bytes: int, free_bytes: int) -> FetchFailed:

@@ -1,4 +1,4 @@
-"""One account of one platform: the pacing and the calls that everything sent through it shares."""
+"""One account of one platform: the shared pacing and calls of drafts and the outbox."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -47,7 +47,7 @@ from zeroclaw.value import Struct, Value, field, replace
 T = TypeVar("T")
 
 # Parts are cut the same way in every language, so the longest translation counts.
-_LONGEST_REPEAT = max((catalogue.POSSIBLE_REPEAT.to(one) for one in LANGUAGES), key=len)
+_LONGEST_REPEAT = max(map(catalogue.POSSIBLE_REPEAT.to, LANGUAGES), key=len)
 
 MOST_MARKUP = 2
 """A part has at most this many characters, markup included, per character of the platform's limit."""
@@ -57,11 +57,11 @@ SLOWEST_BYTES_PER_S = 100_000
 """Bytes per second; a slower upload counts as stuck. A file of n bytes gets n / this on top of the
 call's time-out."""
 RENDERED = 16
-"""How many rendered texts are cached: the parts of an answer, for the next time they are measured."""
+"""Cached rendered texts: the parts of an answer, which are measured again with the next frame."""
 AT_ONCE_CHARS = 4096
 """Longest text that is processed on the event loop; it takes some 3 ms, whatever its markup."""
 MARKUP, MARKUP_CHARS = "\n![]&*_`<#-=>|~", 10
-"""Signs that each count as `MARKUP_CHARS` characters: a Markdown parser takes 28 us for a list item
+"""Characters that each count as `MARKUP_CHARS` characters: a Markdown parser takes 28 us for a list item
 and 0.02 us for a letter, and for an open bracket it scans all brackets that follow."""
 REFUSED_S = (1.0, 120.0, 300.0, 900.0)
 """Seconds without a call after the first, second … refusal of the credentials in a row. One may be a
@@ -85,7 +85,7 @@ Content = Markdown | OutgoingFile | Card
 
 
 class Screen(Protocol):
-    """The last check of what goes out, on the text that a person will read."""
+    """The last check of an outgoing message, on the text that a person will read."""
 
     def __call__(self, text: str, *, growing: bool = False) -> str:
         """Return the text with secrets and forgeries masked; most texts are returned unchanged."""
@@ -94,21 +94,21 @@ class Screen(Protocol):
 
 async def off_loop(work: Callable[[], T], *, text: str) -> T:
     """Process a text; a long one in a thread, so that others do not wait."""
-    return await asyncio.to_thread(work) if is_much(text) else work()
+    return await asyncio.to_thread(work) if is_slow(text) else work()
 
 
-def is_much(text: str) -> bool:
+def is_slow(text: str) -> bool:
     """Whether a text takes too long to process on the event loop."""
-    left = AT_ONCE_CHARS - len(text)
-    if left >= MARKUP_CHARS * len(text):
+    spare = AT_ONCE_CHARS - len(text)
+    if spare >= MARKUP_CHARS * len(text):
         return False
-    return left < 0 or MARKUP_CHARS * sum(map(text.count, MARKUP)) > left
+    return spare < 0 or MARKUP_CHARS * sum(map(text.count, MARKUP)) > spare
 
 
 class Outage(Struct, eq=False, kw_only=True):
     """Whether a platform is unreachable, and a signal for when it is reachable again.
 
-    A caller that waits before a retry can stop waiting as soon as any other call was answered.
+    A caller that waits before a retry can stop waiting as soon as the platform answers another call.
 
     Attributes:
         ended: How many outages are over.
@@ -164,8 +164,8 @@ class Account:
             call_timeout_s: How long one call may take; after that its outcome is unknown.
             calls_at_once: How many calls may be under way; further calls wait for one to end.
             screen: Checks every text after it was rendered.
-            note_refused: Called with the reason when the platform has refused the credentials, and
-                with how often in a row; with 0 once it has answered again.
+            note_refused: Called with the reason and the count of refusals in a row when the platform
+                has refused the credentials; with 0 once it has answered again.
         """
         self._screen = screen
         self._note_refused = note_refused
@@ -184,8 +184,8 @@ class Account:
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0.0
         self._waits = 0
-        # By chat: until when the platform refuses typing indicators.
-        self._no_signs: dict[str, float] = {}
+        # By chat: the end of the wait that the platform named for typing indicators.
+        self._typing_pauses: dict[str, float] = {}
 
     def swap_channel(self, channel: Channel) -> None:
         """Continue with another adapter of the channel."""
@@ -193,7 +193,7 @@ class Account:
         self._pacing = replace(self._pacing, limits=self.capabilities)
 
     def retry_now(self) -> None:
-        """Try at once what waits: receiving works again, and whatever cut it may have cut sending."""
+        """Retry at once: receiving works again, so sending probably does as well."""
         self._refused_until = self._clock.monotonic()
         self.outage.begin()
         self.outage.end()
@@ -226,8 +226,8 @@ class Account:
         refusal, and at most one message per chat can have an unknown outcome.
 
         Args:
-            name: Who asks; another request under the same name replaces this one.
-            place: Where; threads of a chat share its budget.
+            name: The caller's name; another request under the same name replaces this one.
+            place: The address; threads of a chat share its budget.
             rank: Finals go first.
             message: The platform's id of the message to change, empty for a new one.
             granted: Called when the request is granted.
@@ -242,7 +242,7 @@ class Account:
         """Withdraw a request; does nothing if there is none.
 
         Args:
-            name: Who asked.
+            name: The caller's name.
             for_good: The name will not ask again.
         """
         self._granted.pop(name, None)
@@ -277,9 +277,9 @@ class Account:
 
         Also empty if the final need not be looked up, or might be given up unsent after a kill.
         """
-        can, request = self.capabilities, pacing.Request(id="", chat=place.chat, rank=Rank.FINAL)
-        is_wanted = can.can_lookup and can.may_repeat and not can.idempotent_send
-        if not is_wanted or not pacing.is_free(self._pacing, request, self._clock.monotonic()):
+        traits, request = self.capabilities, pacing.Request(id="", chat=place.chat, rank=Rank.FINAL)
+        has_lookup = traits.can_lookup and traits.may_repeat and not traits.idempotent_send
+        if not has_lookup or not pacing.is_free(self._pacing, request, self._clock.monotonic()):
             return ""
         return self.lookup_mark(place)
 
@@ -297,27 +297,27 @@ class Account:
         return self.channel.measure(self._render(markdown)) <= self.capabilities.max_length
 
     def redact_across_parts(
-        self, parts: Sequence[str], known: Sequence[str] = ()
+        self, parts: Sequence[str], earlier: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Return the parts of one text; a part that completes a secret of the one before is withheld.
+        """Return the parts of one text; a part that completes a secret of its predecessor is withheld.
 
         Each part is screened alone when it is sent, but people read the parts one below the other.
 
         Args:
             parts: In order.
-            known: What an earlier call returned for the first parts; those are not checked again.
+            earlier: The result of an earlier call for the first parts; it is not checked again.
         """
         if len(parts) == 1:
             return tuple(parts)  # the usual case; the part is rendered and screened when it is sent
-        shown = [*known]
-        above = self._read(known[-1]) if known else ("", "")
-        for part in parts[len(known) :]:
+        redacted = [*earlier]
+        above = self._read(earlier[-1]) if earlier else ("", "")
+        for part in parts[len(earlier) :]:
             below = self._read(part)
-            joined = [f"{one}\n{two}" for one, two in zip(above, below, strict=True)]
-            withheld = bool(shown) and self._screen(joined[0]) != joined[1]
-            shown.append(MARKER if withheld else part)
+            joined = [f"{first}\n{second}" for first, second in zip(above, below, strict=True)]
+            withheld = bool(redacted) and self._screen(joined[0]) != joined[1]
+            redacted.append(MARKER if withheld else part)
             above = self._read(MARKER) if withheld else below
-        return tuple(shown)
+        return tuple(redacted)
 
     def _read(self, part: str) -> tuple[str, str]:
         """Return a part as a person reads it, without the screen and with it."""
@@ -329,7 +329,7 @@ class Account:
         is_file = isinstance(content, OutgoingFile)
 
         async def post() -> MessageRef:
-            match await self._shown(content):
+            match await self._prepared(content):
                 case Outgoing() as outgoing:
                     return await self.channel.send(to, outgoing)
                 case OutgoingFile() as file:
@@ -337,8 +337,8 @@ class Account:
                 case Card() as card:
                     return await self.channel.ask(to, card)
 
-        more_s = len(content.content) / SLOWEST_BYTES_PER_S if is_file else 0.0
-        return await self._call(post, chat=to.chat, more_s=more_s)
+        extra_s = len(content.content) / SLOWEST_BYTES_PER_S if is_file else 0.0
+        return await self._call(post, chat=to.chat, extra_s=extra_s)
 
     async def lookup(
         self, to: Address, content: Content, *, since: str, apart: frozenset[str], before: str = ""
@@ -346,13 +346,13 @@ class Account:
         """Make one lookup; see `Channel.lookup`."""
 
         async def lookup() -> LookupResult:
-            shown = await self._shown(content)
-            return await self.channel.lookup(to, shown, since=since, apart=apart, before=before)
+            postable = await self._prepared(content)
+            return await self.channel.lookup(to, postable, since=since, apart=apart, before=before)
 
         return await self._call(lookup, chat=to.chat)
 
-    async def _shown(self, content: Content) -> Postable:
-        """Return what to hand to the channel."""
+    async def _prepared(self, content: Content) -> Postable:
+        """Return the content in the form that the channel takes."""
         match content:
             case Markdown():
                 return await self._text(content)
@@ -365,19 +365,19 @@ class Account:
         return await off_loop(partial(self.outgoing, content), text=content.text)
 
     def outgoing(self, content: Markdown) -> Outgoing:
-        """Return a text as it is shown: rendered, and screened as a person will read it.
+        """Return a text rendered, and screened as a person will read it.
 
         If the screen masks anything, the text goes out without markup: a forgery needs no
         formatting, and markup could hide the rest of it again.
         """
         rendered, plain = self._render(content.text), content.plain
-        shown = self._screen(rendered.plain, growing=content.draft)
-        if shown != rendered.plain:
-            rendered, plain = self._fitting(shown), True
+        screened = self._screen(rendered.plain, growing=content.draft)
+        if screened != rendered.plain:
+            rendered, plain = self._fitting(screened), True
         elif not plain and rendered.body != rendered.plain:
             # The markup carries text too: the target of a link, the language of a code block.
             plain = self._screen(rendered.body) != rendered.body
-        receipts = (replace(one, summary=self._screen(one.summary)) for one in content.receipts)
+        receipts = (replace(item, summary=self._screen(item.summary)) for item in content.receipts)
         return Outgoing(
             rendered=rendered,
             key=content.key,
@@ -387,25 +387,25 @@ class Account:
             receipts=tuple(receipts),
         )
 
-    def _fitting(self, shown: str) -> Rendered:
+    def _fitting(self, text: str) -> Rendered:
         """Return a text without markup, shortened to fit: a mask may be longer than the secret."""
         while True:
-            rendered = Rendered(body=shown, plain=shown)
+            rendered = Rendered(body=text, plain=text)
             if self.channel.measure(rendered) <= self.capabilities.max_length:
                 return rendered
-            shown = shown[: len(shown) * 9 // 10]
+            text = text[: len(text) * 9 // 10]
 
     async def edit(self, ref: MessageRef, content: Markdown | OutgoingFile) -> CallOutcome[None]:
         """Replace a message's text, or the caption of a file (empty removes it)."""
 
         async def edit() -> None:
             if isinstance(content, Markdown):
-                shown = await self._text(content)
+                outgoing = await self._text(content)
             else:
                 caption = self._screen(content.caption)
                 rendered = Rendered(body=caption, plain=caption)
-                shown = Outgoing(rendered=rendered, key=content.key, plain=True)
-            await self.channel.edit(ref, shown)
+                outgoing = Outgoing(rendered=rendered, key=content.key, plain=True)
+            await self.channel.edit(ref, outgoing)
 
         return await self._call(edit, chat=ref.address.chat)
 
@@ -413,27 +413,30 @@ class Account:
         """Remove a message."""
         return await self._call(lambda: self.channel.delete(ref), chat=ref.address.chat)
 
-    async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> bool:
+    async def typing(self, to: Address, tools: tuple[ToolProgress, ...] = ()) -> bool:
         """Show that the bot is at work, if a call slot is free; for platforms that can.
 
         Args:
-            to: Where.
-            doing: The tool calls to show.
+            to: The address.
+            tools: The tool calls to show.
 
         Returns:
             False if it may be shown later.
         """
         at = self._clock.monotonic()
-        if self._slots.locked() or self._no_signs.get(to.chat, at) > at:
+        if self._slots.locked() or self._typing_pauses.get(to.chat, at) > at:
             return False
-        named = tuple(replace(one, tool=self._screen(one.tool)) for one in doing)
+        screened = tuple(replace(tool, tool=self._screen(tool.tool)) for tool in tools)
         outcome = await _bounded(
-            lambda: self.channel.typing(to, named), self._slots, self._call_timeout_s
+            lambda: self.channel.typing(to, screened), self._slots, self._call_timeout_s
         )
         # A refused typing indicator delays no message: its wait is kept apart.
         if isinstance(outcome, Unreachable) and outcome.retry_after_s is not None:
-            waits = {chat: until for chat, until in self._no_signs.items() if until > at}
-            self._no_signs = {**waits, to.chat: self._clock.monotonic() + outcome.retry_after_s}
+            waits = {chat: until for chat, until in self._typing_pauses.items() if until > at}
+            self._typing_pauses = {
+                **waits,
+                to.chat: self._clock.monotonic() + outcome.retry_after_s,
+            }
         return isinstance(outcome, Delivered | Rejected)
 
     async def preview(self, to: Address, content: Markdown) -> CallOutcome[None]:
@@ -448,7 +451,7 @@ class Account:
                 raise
 
         if not self.previews(to):
-            return Rejected(why=f"`{self.channel.name}` shows nothing that is not sent")
+            return Rejected(reason=f"`{self.channel.name}` shows no unsent text")
         return await self._call(preview, chat=to.chat)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> CallOutcome[None]:
@@ -464,9 +467,9 @@ class Account:
         )
 
     async def _call(
-        self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
+        self, function: Callable[[], Awaitable[T]], *, chat: str, extra_s: float = 0.0
     ) -> CallOutcome[T]:
-        """Make a granted call; the pacing knows from its grant which message it changes."""
+        """Make a granted call; the pacing knows its message from the grant."""
 
         async def call() -> T:
             if self._clock.monotonic() < self._refused_until:
@@ -474,12 +477,12 @@ class Account:
                 raise ChannelUnavailable(message)
             return await function()
 
-        outcome = await _bounded(call, self._slots, self._call_timeout_s + more_s)
+        outcome = await _bounded(call, self._slots, self._call_timeout_s + extra_s)
         at = self._clock.monotonic()
         match outcome:
             case Delivered(value=value):
-                made = value.ref if isinstance(value, LookupResult) else value
-                name = made.message if isinstance(made, MessageRef) else ""
+                ref = value.ref if isinstance(value, LookupResult) else value
+                name = ref.message if isinstance(ref, MessageRef) else ""
                 self._feed(pacing.CallAnswered(chat=chat, at=at, message=name))
                 self.outage.end()
                 if self._refusals:
@@ -492,9 +495,9 @@ class Account:
                 if outcome.needs_operator and at >= self._refused_until:
                     self._refused_until = at + REFUSED_S[min(self._refusals, len(REFUSED_S) - 1)]
                     self._refusals += 1
-                    await self._note_refused(outcome.why, self._refusals)
-            case Unreachable(retry_after_s=asked_s):
-                self._feed(pacing.CallRefused(chat=chat, at=at, retry_after_s=asked_s or 0.0))
+                    await self._note_refused(outcome.reason, self._refusals)
+            case Unreachable(retry_after_s=wait_s):
+                self._feed(pacing.CallRefused(chat=chat, at=at, retry_after_s=wait_s or 0.0))
             case _:
                 pass
         return outcome
@@ -513,8 +516,8 @@ class Account:
                     ring_at = effect.at
         self._set_alarm(ring_at)
         # Last, because a granted caller may ask again at once.
-        for tell in granted:
-            tell()
+        for callback in granted:
+            callback()
 
     def _set_alarm(self, at: float | None) -> None:
         if self._alarm is not None:
@@ -542,25 +545,25 @@ async def _bounded(
         async with slots, asyncio.timeout(timeout_s):
             return outcome_of(await foreign.call(function))
     except TimeoutError:
-        return Unknown(why=f"no answer within {timeout_s:.3g} s", late=True)
+        return Unknown(reason=f"no answer within {timeout_s:.3g} s", late=True)
 
 
 def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
-    """Return the outcome of a call: what it returned, or what its adapter raised."""
+    """Return the outcome of a call from its result, or from the exception of its adapter."""
     if not isinstance(result, foreign.Raised):
         return Delivered(value=result)
     match result.error:
         case RateLimited() as error:
-            return Unreachable(why=str(error), retry_after_s=error.retry_after_s)
+            return Unreachable(reason=str(error), retry_after_s=error.retry_after_s)
         case ChannelUnavailable() as error:
-            return Unreachable(why=str(error), barred=error.barred)
+            return Unreachable(reason=str(error), barred=error.barred)
         case NeedsOperator() as error:
-            return Unreachable(why=str(error), needs_operator=True)
+            return Unreachable(reason=str(error), needs_operator=True)
         case ChannelRejected() as error:
-            return Rejected(why=str(error), gone=error.gone, markup=error.markup)
+            return Rejected(reason=str(error), gone=error.gone, markup=error.markup)
         case Refused() as error:
-            return Rejected(why=str(error))
+            return Rejected(reason=str(error))
         case DeliveryUnknown() as error:
-            return Unknown(why=str(error), late=error.late)
+            return Unknown(reason=str(error), late=error.late)
         case _:
-            return Unknown(why=result.line, broken=True)
+            return Unknown(reason=result.line, broken=True)

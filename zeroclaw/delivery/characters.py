@@ -15,9 +15,9 @@ _ZERO_WIDTH_JOINER = "\u200d"
 
 def between_characters(text: str, start: int, position: int) -> int:
     """Return the last position up to `position` between two characters; always after `start`."""
-    for place in range(position, max(start, position - LONGEST_CLUSTER_CHARS), -1):
-        if not _is_inside_character(text, start, place):
-            return place
+    for cut in range(position, max(start, position - LONGEST_CLUSTER_CHARS), -1):
+        if not _is_inside_character(text, start, cut):
+            return cut
     if position - start > LONGEST_CLUSTER_CHARS:
         return position
     return after_character(text, start, start)
@@ -25,24 +25,24 @@ def between_characters(text: str, start: int, position: int) -> int:
 
 def after_character(text: str, start: int, position: int) -> int:
     """Return the first position after `position` between two characters."""
-    for place in range(position + 1, min(position + LONGEST_CLUSTER_CHARS, len(text))):
-        if not _is_inside_character(text, start, place):
-            return place
+    for cut in range(position + 1, min(position + LONGEST_CLUSTER_CHARS, len(text))):
+        if not _is_inside_character(text, start, cut):
+            return cut
     return min(position + LONGEST_CLUSTER_CHARS, len(text))
 
 
-def _is_inside_character(text: str, start: int, place: int) -> bool:
-    """Whether a cut here would split what a person sees as one character."""
-    if place >= len(text):
+def _is_inside_character(text: str, start: int, cut: int) -> bool:
+    """Whether a cut here would split a visible character."""
+    if cut >= len(text):
         return False
-    before, after = text[place - 1], text[place]
+    before, after = text[cut - 1], text[cut]
     if before == _ZERO_WIDTH_JOINER or _joins_backward(after):
         return True
     if before == "\r":
         return after == "\n"
     if "\ud800" <= before <= "\udbff":
         return "\udc00" <= after <= "\udfff"
-    return _is_flag_half(after) and _flag_halves_before(text, start, place) % 2 == 1
+    return _is_flag_half(after) and _flag_halves_before(text, start, cut) % 2 == 1
 
 
 def _joins_backward(character: str) -> bool:
@@ -60,8 +60,8 @@ def _is_flag_half(character: str) -> bool:
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
-def _flag_halves_before(text: str, start: int, place: int) -> int:
+def _flag_halves_before(text: str, start: int, cut: int) -> int:
     count = 0
-    while place - count > start and _is_flag_half(text[place - count - 1]):
+    while cut - count > start and _is_flag_half(text[cut - count - 1]):
         count += 1
     return count

@@ -1,9 +1,9 @@
 """One answer while it is written: messages edited in place until the turn is over.
 
     Showed ──▶ asking ──Granted──▶ one call ──▶ its outcome ──▶ asking | at rest
-                  └─ (nothing left to show: Withdraw)
+                  └─ (all is shown: Withdraw)
     Closed ──▶ (the call in flight, if any) ──▶ DraftEnded
-    Demanded: what was only previewed is sent as a message, and edited from then on
+    Demanded: previewed text is sent as a message, and edited from then on
 
 The machine knows the newest text and the text in the chat, and makes one call after another until
 they are the same. It asks before each call, and fills in the text only when the call is granted. So
@@ -12,11 +12,11 @@ never an older text after a newer one. A tool call does not end a draft (K4).
 
 A text arrives cut into parts. Only the last part of a growing text changes; earlier ones are edited
 again only when the text was replaced. Messages that a shorter text no longer needs are deleted, or
-edited to say so. The outbox ends the answer; it starts from the messages that `DraftEnded` names.
+edited to point above. The outbox ends the answer; it starts from the messages of `DraftEnded`.
 
 Where the platform can preview unsent text, the last part is previewed, and becomes a message only
-when it is full or `Demanded`. A preview leaves nothing behind, so it can't appear twice: if it is
-lost or fails, it is shown again, and at the end the final is sent in its place. If the platform
+when it is full or `Demanded`. A preview leaves no message behind, so it can't appear twice: if it
+is lost or fails, it is shown again, and at the end the final is sent in its place. If the platform
 rejects previews for good, the draft continues with messages.
 
 The last text is not shown here: the final follows with the same text, and would have to wait for
@@ -33,7 +33,7 @@ from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
 
 # How often a draft sends a message again after a person deleted it.
-MOST_RESENT = 1
+MAX_RESENT = 1
 
 
 # --- calls, events and effects --------------------------------------------------------------------
@@ -84,7 +84,7 @@ Call = Send | Edit | Delete | Preview
 
 
 class Showed(Value):
-    """The runtime has a newer text, whole, cut into parts; a blank one changes nothing.
+    """The runtime has a newer complete text, cut into parts; a blank one changes nothing.
 
     Attributes:
         is_last: The final, or `Demanded`, follows at once.
@@ -113,7 +113,7 @@ class Closed(Value):
 
 
 class Demanded(Value):
-    """What is shown must become messages: the turn waits, and a preview would vanish.
+    """Previewed text must become messages: the turn waits, and a preview would vanish.
 
     Attributes:
         soon: The turn waits for a person, who reads the text before they answer.
@@ -182,16 +182,16 @@ class Draft(Value):
         wanted: The parts of the newest text.
         is_last: The final shows these parts, and follows at once.
         parts: The messages that exist, in order.
-        demanded: How many parts, from the first, must be messages.
+        demanded: Count of parts, from the first, that must be messages.
         is_read_now: A person reads the messages before they answer.
         previewed: The previewed text of the next part, None for none, or when that is unknown.
-        asked: The request for the next call, None for none.
+        requested: The request for the next call, None for none.
         flight: The one call under way.
-        calls: How many calls were made.
-        sent: How many messages were posted, including those before a restart.
-        resent: How many messages were sent again after a person deleted them.
+        calls: Count of calls.
+        sent: Count of posted messages, including those before a restart.
+        resent: Count of messages sent again after a person deleted them.
         plain: The platform could not read the markup.
-        muted: The platform rejected the draft; nothing more is shown before the final.
+        muted: The platform rejected the draft; it shows no more text before the final.
         uncertain: The last send may have arrived.
         unsure: The next send may have arrived before, with another text.
         closed: No more frames.
@@ -208,7 +208,7 @@ class Draft(Value):
     demanded: int = 0
     is_read_now: bool = False
     previewed: str | None = None
-    asked: RequestSlot | None = None
+    requested: RequestSlot | None = None
     flight: Call | None = None
     calls: int = 0
     sent: int = 0
@@ -240,8 +240,8 @@ def opened(
         traits: The channel's capabilities; `native_draft` if this draft may be previewed.
         messages: The turn's messages from before a restart; the first frame replaces their texts.
         resumed: The turn was begun before a restart, though it may have left no message.
-        lost: One more message may exist, unrecorded. The final looks it up, and until then nothing
-            is shown, as after a send that was lost in this process.
+        lost: One more message may exist, unrecorded. The final looks it up, and until then the draft
+            shows no text, as after a send that was lost in this process.
         language: The reader's language.
     """
     parts = tuple(
@@ -277,10 +277,10 @@ def message_key(turn: str, number: int) -> str:
 
 
 def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
-    """Handle an event; return what to do now, in order."""
+    """Handle an event; return the effects, in order."""
     match event:
         case Showed():
-            if not _is_news(draft, event):
+            if not _is_newer(draft, event):
                 return draft, ()
             draft = replace(
                 draft,
@@ -291,7 +291,7 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
                 is_read_now=False,
             )
         case Granted():
-            return _fly(draft)
+            return _begin_call(draft)
         case Demanded():
             draft = replace(
                 draft, demanded=len(draft.wanted), is_last=False, is_read_now=event.soon
@@ -306,24 +306,24 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
             draft = _land(replace(draft, flight=None), draft.flight, event.outcome)
         case _:
             assert_never(event)
-    return _rest(draft)
+    return _proceed(draft)
 
 
-def _is_news(draft: Draft, frame: Showed) -> bool:
-    newer = (frame.fence, frame.number) > (draft.fence, draft.number)
-    return frame.turn == draft.turn and newer and not draft.closed
+def _is_newer(draft: Draft, frame: Showed) -> bool:
+    is_later = (frame.fence, frame.number) > (draft.fence, draft.number)
+    return frame.turn == draft.turn and is_later and not draft.closed
 
 
-def _rest(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
+def _proceed(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
     """Ask for the next call, withdraw a request that is no longer needed, or end."""
     if draft.flight is not None or draft.ended:
         return draft, ()
     call = _next_call(draft)
     effects: list[Effect] = []
-    ask = None if call is None else _ask(draft, call)
-    if ask != draft.asked:
-        draft = replace(draft, asked=ask)
-        effects.append(Withdraw() if ask is None else ask)
+    request = None if call is None else _request_for(draft, call)
+    if request != draft.requested:
+        draft = replace(draft, requested=request)
+        effects.append(Withdraw() if request is None else request)
     if draft.closed:
         draft = replace(draft, ended=True)
         messages = tuple(part.message for part in draft.parts if part.message is not None)
@@ -331,7 +331,7 @@ def _rest(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
     return draft, tuple(effects)
 
 
-def _ask(draft: Draft, call: Call) -> RequestSlot:
+def _request_for(draft: Draft, call: Call) -> RequestSlot:
     match call:
         case Send():
             return RequestSlot(message="", soon=draft.is_read_now or is_previewed(draft))
@@ -343,16 +343,16 @@ def _ask(draft: Draft, call: Call) -> RequestSlot:
             assert_never(call)
 
 
-def _fly(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
+def _begin_call(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
     """Make the granted call, with the current text."""
-    # A grant may cross our withdrawal; then there is nothing to do.
-    call = None if draft.asked is None else _next_call(draft)
+    # A grant may cross our withdrawal, and is then dropped.
+    call = None if draft.requested is None else _next_call(draft)
     if call is None:
         return draft, ()
-    return replace(draft, asked=None, flight=call, calls=draft.calls + 1), (call,)
+    return replace(draft, requested=None, flight=call, calls=draft.calls + 1), (call,)
 
 
-# --- what is still to do -------------------------------------------------------------------------
+# --- the next call -------------------------------------------------------------------------------
 
 
 def _next_call(draft: Draft) -> Call | None:
@@ -401,24 +401,24 @@ def _edit(draft: Draft, number: int, message: str, text: str) -> Edit:
 def _land(draft: Draft, call: Call, outcome: CallOutcome[MessageRef] | CallOutcome[None]) -> Draft:
     match outcome:
         case Delivered():
-            return _carried_out(draft, call, outcome.value)
+            return _delivered(draft, call, outcome.value)
         case Unreachable():
             return draft
         case Rejected():
-            return _refused(draft, call, outcome)
+            return _rejected(draft, call, outcome)
         case Unknown():
             return _lost(draft, call)
         case _:
             assert_never(outcome)
 
 
-def _carried_out(draft: Draft, call: Call, made: MessageRef | None) -> Draft:
-    match call, made:
+def _delivered(draft: Draft, call: Call, ref: MessageRef | None) -> Draft:
+    match call, ref:
         case Send(), MessageRef():
             # If an earlier send with this key arrived, the message shows the text of that send.
             is_repeat = draft.unsure and draft.traits.idempotent_send
             text = None if is_repeat else call.text
-            part = DraftMessage(message=made.message, text=text, key=call.key)
+            part = DraftMessage(message=ref.message, text=text, key=call.key)
             return replace(
                 draft,
                 parts=(*draft.parts, part),
@@ -435,18 +435,18 @@ def _carried_out(draft: Draft, call: Call, made: MessageRef | None) -> Draft:
         case Preview(), None:
             return replace(draft, previewed=call.text)
         case _:
-            message = f"`{type(call).__name__}` can't make `{type(made).__name__}`"
+            message = f"`{type(call).__name__}` can't make `{type(ref).__name__}`"
             raise ValueError(message)
 
 
-def _refused(draft: Draft, call: Call, refusal: Rejected) -> Draft:
+def _rejected(draft: Draft, call: Call, refusal: Rejected) -> Draft:
     if isinstance(call, Delete):
         if refusal.gone:
             return _with_part(draft, call.part, None)
         return replace(draft, traits=replace(draft.traits, can_delete=False))
     if refusal.gone and isinstance(call, Edit):
         is_last = call.part == len(draft.parts) - 1
-        if is_last and draft.resent < MOST_RESENT:
+        if is_last and draft.resent < MAX_RESENT:
             return replace(_with_part(draft, call.part, None), resent=draft.resent + 1)
         return _with_part(draft, call.part, replace(draft.parts[call.part], message=None))
     if refusal.markup and not call.plain:
@@ -474,5 +474,5 @@ def _lost(draft: Draft, call: Call) -> Draft:
 
 
 def _with_part(draft: Draft, number: int, part: DraftMessage | None) -> Draft:
-    kept = () if part is None else (part,)
-    return replace(draft, parts=(*draft.parts[:number], *kept, *draft.parts[number + 1 :]))
+    replacement = () if part is None else (part,)
+    return replace(draft, parts=(*draft.parts[:number], *replacement, *draft.parts[number + 1 :]))

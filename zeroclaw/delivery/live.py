@@ -22,8 +22,8 @@ from zeroclaw.host.clock import begin_in
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, Value, field, replace
 
-NOT_YET_S = 0.3
-"""Seconds before the first typing indicator; a first text that comes sooner makes it needless."""
+TYPING_DELAY_S = 0.3
+"""Seconds before the first typing indicator, which an earlier first text makes needless."""
 TYPING_S = 4.0
 """Seconds between typing indicators; platforms show one for 5 s (Telegram) to 10 s (Discord)."""
 LOOK_S = 10.0
@@ -33,18 +33,18 @@ LONGEST_STAND_S = 5.0
 """Seconds; a slow platform delays the tools of its own conversation no longer than this."""
 
 NOTHING = Capabilities(max_length=0, can_edit=False, can_delete=False)
-"""The capabilities of a channel that is not there."""
+"""The capabilities of a channel that is not running."""
 
 
 class NewDraft(Value):
-    """A draft that shows nothing yet.
+    """A draft before its first text.
 
     Attributes:
         turn: The turn that writes it; each turn has one open draft.
         fence: The conversation's fencing token.
-        address: Where it is shown.
-        on_ref: Awaited with each new message before anything else is sent. When it raises
-            `StoreRefused` the draft shows nothing more.
+        address: The chat that shows it.
+        on_ref: Awaited with each new message before the next call. When it raises `StoreRefused` the
+            draft shows no more text.
         refs: The turn's messages from before a restart; the first text replaces theirs.
         resumed: The turn was begun before a restart.
         language: The reader's language.
@@ -52,8 +52,8 @@ class NewDraft(Value):
         lost: The mark from which to look up a message that the turn may have sent before a restart;
             empty for none.
         on_sending: Awaited with a mark before each new message that can be looked up, and with an
-            empty one if the message did not arrive. When it raises `StoreRefused` nothing is sent,
-            and the draft shows nothing more.
+            empty one if the message did not arrive. When it raises `StoreRefused` the message is not
+            sent, and the draft shows no more text.
     """
 
     turn: TurnId
@@ -74,7 +74,7 @@ class OpenDraft(Value):
     Attributes:
         key: The key of its first message.
         refs: Its messages so far.
-        text: The newest text, whole.
+        text: The newest complete text.
     """
 
     turn: TurnId
@@ -119,23 +119,23 @@ class DraftHandle:
         self._name = f"draft {new.turn} {new.fence}"
         self._uncertainty = Uncertainty(mark=new.lost)
         self._text = ""
-        self._news: machine.Showed | None = None
+        self._newest: machine.Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._outline = Outline()
         self._is_cutting = False
         self._is_read_now = False
         self._after_cut: list[Callable[[], None]] = []
-        self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._redacted: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
         self._typing_is_over = asyncio.Event()
-        self._doing: tuple[ToolProgress, ...] = ()
-        self._is_telling = False
-        self._news_of_tools = asyncio.Event()
+        self._tools: tuple[ToolProgress, ...] = ()
+        self._shows_tools = False
+        self._tools_changed = asyncio.Event()
         self._not_yet: asyncio.TimerHandle | None = None
         self._at_rest, self._stands = asyncio.Event(), asyncio.Event()
         self._previewed = 0
-        self._left = DraftRemainder()
-        self._look_for_rest()
+        self._remainder = DraftRemainder()
+        self._update_rest()
 
     def begin(self) -> None:
         """Show that an answer is being worked on, until its first text comes."""
@@ -143,65 +143,65 @@ class DraftHandle:
         if account is not None and account.capabilities.has_typing:
             # No task yet: most answers begin before one is needed.
             loop = asyncio.get_running_loop()
-            self._not_yet = loop.call_later(NOT_YET_S, self._begin_to_type, account)
+            self._not_yet = loop.call_later(TYPING_DELAY_S, self._begin_to_type, account)
 
-    def works(self, doing: tuple[ToolProgress, ...]) -> None:
-        """Show what a batch's tools are doing; never waits, and only the newest state is shown."""
+    def show_tools(self, tools: tuple[ToolProgress, ...]) -> None:
+        """Show the progress of a batch's tools; never waits, and only the newest state is shown."""
         account = self._account
         if account is None or not account.capabilities.names_tools or self._draft.closed:
             return
-        if not doing or doing == self._doing:
+        if not tools or tools == self._tools:
             return
-        self._doing = doing
-        self._news_of_tools.set()
-        if not self._is_telling:
-            self._is_telling = True
-            begin_in(self._group, self._tell(account), name=f"tools {self._turn}")
+        self._tools = tools
+        self._tools_changed.set()
+        if not self._shows_tools:
+            self._shows_tools = True
+            begin_in(self._group, self._type_tools(account), name=f"tools {self._turn}")
 
     async def at_rest(self) -> None:
         """Wait until the newest text is shown, or can't be shown."""
         await self._at_rest.wait()
 
     def show(self, number: int, text: str, *, is_last: bool = False) -> None:
-        """Request that this text be shown; never waits, and only the newest text is kept.
+        """Show this text soon; never waits, and only the newest text counts.
 
         Args:
             number: Grows with each text of the turn.
-            text: The whole text so far, redacted and screened.
+            text: The complete text so far, redacted and screened.
             is_last: The final, or a tool, follows at once.
         """
         if self._draft.closed:
             return
         self._text = text
-        self._news = machine.Showed(
+        self._newest = machine.Showed(
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )
         self._stop_typing()
-        self._look_for_rest()
+        self._update_rest()
         if not is_last:
             self._show_if_free()
 
     def demand_messages(self, *, is_read_now: bool = False) -> None:
-        """Request that all text shown now become messages instead of a preview.
+        """Request that the current text become messages instead of a preview.
 
         Args:
             is_read_now: The turn waits for a person, who reads the text before they answer.
         """
         if not self._draft.closed:
             self._is_read_now = is_read_now
-            self._take_news(self._demand)
+            self._cut_newest(self._demand)
 
     async def wait_for_messages(self) -> None:
-        """Wait for what `demand_messages` requested; gives up soon if the platform is slow."""
+        """Wait until the demanded messages exist; gives up soon if the platform is slow."""
         if self._stands.is_set():
             return  # the usual case; a time-out costs more than the check
         await _wait(self._stands, LONGEST_STAND_S)
 
     def begin_close(self) -> DraftRemainder | None:
-        """Show nothing more; return what the final starts from, None while a call is under way."""
+        """Stop showing text; return the remainder for the final, None while a call is under way."""
         if not self._ended.is_set():
             self._feed(machine.Closed())
-        return self._left if self._ended.is_set() else None
+        return self._remainder if self._ended.is_set() else None
 
     async def close(self) -> DraftRemainder:
         """End the draft; waits only for the one call under way.
@@ -209,13 +209,13 @@ class DraftHandle:
         Safe twice, and after being cancelled.
 
         Returns:
-            What the final starts from.
+            The remainder for the final.
         """
         self.begin_close()
         await self._ended.wait()
-        return self._left
+        return self._remainder
 
-    def seen(self) -> OpenDraft:
+    def snapshot(self) -> OpenDraft:
         """Return the draft with its newest text."""
         refs = (self._refs[part.message] for part in self._draft.parts if part.message is not None)
         key = self._draft.parts[0].key if self._draft.parts else machine.message_key(self._turn, 0)
@@ -223,43 +223,43 @@ class DraftHandle:
 
     # --- events and effects ----------------------------------------------------------------------
 
-    def _take_news(self, then: Callable[[], None]) -> None:
-        """Cut the newest text, then call `then`.
+    def _cut_newest(self, callback: Callable[[], None]) -> None:
+        """Cut the newest text, then call `callback`.
 
         A text is cut only when it may be shown; most are replaced by a newer one before. A long
         text is cut in a thread, and callbacks that arrive meanwhile run after it.
         """
-        if not self._is_cutting and self._news is None:
-            then()
+        if not self._is_cutting and self._newest is None:
+            callback()
             return
-        self._after_cut.append(then)
-        if self._is_cutting or self._news is None:
+        self._after_cut.append(callback)
+        if self._is_cutting or self._newest is None:
             return
         is_long = len(self._text) - self._settled(self._text) > CUT_AT_ONCE_CHARS
         if is_long and begin_in(self._group, self._cut_apart(), name=self._name) is not None:
             self._is_cutting = True
-            self._look_for_rest()
+            self._update_rest()
         else:
-            news, self._news = self._news, None
-            self._go_on(replace(news, parts=self._parts(self._text)))
+            frame, self._newest = self._newest, None
+            self._go_on(replace(frame, parts=self._parts(self._text)))
 
     async def _cut_apart(self) -> None:
         event: machine.Event = machine.Closed()  # if cancelled, the group is shutting down
         try:
-            while self._news is not None:
-                news, self._news = self._news, None
+            while self._newest is not None:
+                frame, self._newest = self._newest, None
                 parts = await asyncio.to_thread(self._parts, self._text)
                 # If a newer text came meanwhile and must become messages too, cut it as well;
                 # otherwise it is shown in its turn.
-                if self._news is None or self._demand not in self._after_cut:
-                    event = replace(news, parts=parts)
+                if self._newest is None or self._demand not in self._after_cut:
+                    event = replace(frame, parts=parts)
                     break
         finally:
             self._go_on(event)
         # Only now: until here, the demanded text was not yet fed to the machine. If cancelled, never:
         # the thread may still be cutting.
         self._is_cutting = False
-        self._look_for_rest()
+        self._update_rest()
         self._show_if_free()
 
     def _demand(self) -> None:
@@ -272,20 +272,20 @@ class DraftHandle:
             self._after_cut.pop(0)()
 
     def _show_if_free(self) -> None:
-        if self._draft.asked is None and self._draft.flight is None and not self._is_cutting:
-            self._take_news(lambda: None)
+        if self._draft.requested is None and self._draft.flight is None and not self._is_cutting:
+            self._cut_newest(lambda: None)
 
     def _granted(self) -> None:
-        asked = self._draft.asked
+        request = self._draft.requested
 
-        def fly() -> None:
+        def begin_call() -> None:
             # If the newest text changes another message, that request has replaced this one.
-            if self._draft.asked == asked:
+            if self._draft.requested == request:
                 self._feed(machine.Granted())
             if self._draft.flight is None and self._account is not None:
                 self._account.done(self._address)
 
-        self._take_news(fly)
+        self._cut_newest(begin_call)
 
     def _feed(self, event: machine.Event) -> None:
         self._draft, effects = machine.step(self._draft, event)
@@ -298,17 +298,17 @@ class DraftHandle:
                 case machine.Send() | machine.Edit() | machine.Delete() | machine.Preview():
                     self._start(effect)
                 case machine.DraftEnded():
-                    self._left = self._leaves(effect.messages)
+                    self._remainder = self._remainder_of(effect.messages)
                     self._withdraw(for_good=True)
                     self._on_end()
                     self._ended.set()
                     self._stop_typing()
-                    self._news_of_tools.set()
+                    self._tools_changed.set()
                 case _:
                     assert_never(effect)
-        self._look_for_rest()
+        self._update_rest()
 
-    def _leaves(self, messages: tuple[str, ...]) -> DraftRemainder:
+    def _remainder_of(self, messages: tuple[str, ...]) -> DraftRemainder:
         draft = self._draft
         may_stand = draft.uncertain
         return DraftRemainder(
@@ -318,12 +318,12 @@ class DraftHandle:
             inherited=draft.unsure and not may_stand,
         )
 
-    def _look_for_rest(self) -> None:
+    def _update_rest(self) -> None:
         draft = self._draft
-        news = self._news is not None and not self._news.is_last
-        cutting = self._is_cutting or news
-        busy = cutting or draft.asked is not None or draft.flight is not None
-        if busy and not draft.ended:
+        has_newer = self._newest is not None and not self._newest.is_last
+        is_cutting = self._is_cutting or has_newer
+        is_busy = is_cutting or draft.requested is not None or draft.flight is not None
+        if is_busy and not draft.ended:
             self._at_rest.clear()
         else:
             self._at_rest.set()
@@ -332,13 +332,13 @@ class DraftHandle:
         else:
             self._stands.set()
 
-    def _ask(self, ask: machine.RequestSlot) -> None:
+    def _ask(self, slot: machine.RequestSlot) -> None:
         if self._account is not None:
             self._account.want(
                 self._name,
                 place=self._address,
-                rank=Rank.FINAL if ask.soon else Rank.DRAFT,
-                message=ask.message,
+                rank=Rank.FINAL if slot.soon else Rank.DRAFT,
+                message=slot.message,
                 granted=self._granted,
             )
 
@@ -347,7 +347,7 @@ class DraftHandle:
             self._account.withdraw(self._name, for_good=for_good)
 
     def _settled(self, text: str) -> int:
-        """Return the position up to which the text was cut before and has not changed."""
+        """Return the end of the unchanged pieces of the last cut."""
         before, cut = self._cut
         end = cut[-2].end if len(cut) > 1 else 0
         return end if text.startswith(before[:end]) else 0
@@ -357,17 +357,18 @@ class DraftHandle:
         if self._account is None:
             return ()
         start, fits = self._settled(text), self._account.fits
-        kept = self._cut[1][:-1] if start else ()
-        cut = (*kept, *pieces(text, fits, start=start, outline=self._outline))
+        settled = self._cut[1][:-1] if start else ()
+        cut = (*settled, *pieces(text, fits, start=start, outline=self._outline))
         self._cut = (text, cut)
         parts = tuple(piece.text for piece in cut if piece.text)
         # Only the changed parts are checked again, because this runs for each frame.
-        before, shown = self._shown
-        same = sum(
-            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, parts, strict=False))
+        old_parts, redacted = self._redacted
+        unchanged = sum(
+            1
+            for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old_parts, parts, strict=False))
         )
-        self._shown = (parts, self._account.redact_across_parts(parts, shown[:same]))
-        return self._shown[1]
+        self._redacted = (parts, self._account.redact_across_parts(parts, redacted[:unchanged]))
+        return self._redacted[1]
 
     # --- calls -----------------------------------------------------------------------------------
 
@@ -381,27 +382,27 @@ class DraftHandle:
 
     async def _type(self, account: Account) -> None:
         while not self._typing_is_over.is_set():
-            if not self._is_telling and not self.is_parked:
+            if not self._shows_tools and not self.is_parked:
                 await account.typing(self._address)
             await _wait(self._typing_is_over, TYPING_S)
 
-    async def _tell(self, account: Account) -> None:
-        """Show what the tools do until all have ended, repeatedly, because an indicator fades.
+    async def _type_tools(self, account: Account) -> None:
+        """Show the tools until all have ended, repeatedly, because an indicator fades.
 
         A tool that still runs when the draft ends is shown as failed.
         """
         is_shown = False
         while not is_shown:
-            self._news_of_tools.clear()
+            self._tools_changed.clear()
             is_over = self._ended.is_set()
             if is_over:
-                self._doing = tuple(map(_cut_short, self._doing))
-            told = self._doing
-            is_done = await account.typing(self._address, told) or is_over
-            is_shown = is_done and told == self._doing and not any(map(_runs, told))
+                self._tools = tuple(map(_cut_short, self._tools))
+            tools = self._tools
+            is_done = await account.typing(self._address, tools) or is_over
+            is_shown = is_done and tools == self._tools and not any(map(_is_running, tools))
             if not is_shown:
-                await _wait(self._news_of_tools, TYPING_S)
-        self._is_telling = False
+                await _wait(self._tools_changed, TYPING_S)
+        self._shows_tools = False
 
     async def _refresh(self) -> None:
         """Show a preview again that has not changed for long; it would vanish."""
@@ -416,19 +417,19 @@ class DraftHandle:
             return
         task = begin_in(self._group, self._perform(self._account, call), name=self._name)
         if task is None:
-            self._never_began(call)
+            self._end_unstarted(call)
         else:
-            task.add_done_callback(lambda _: self._never_began(call))
+            task.add_done_callback(lambda _: self._end_unstarted(call))
 
-    def _never_began(self, call: machine.Call) -> None:
+    def _end_unstarted(self, call: machine.Call) -> None:
         """End a draft whose call was cancelled before its first step, so that no `finally` ran."""
         if self._draft.flight == call:
             self._feed(machine.Closed())
-            self._feed(machine.Landed(call=call.call, outcome=Unreachable(why="cancelled")))
+            self._feed(machine.Landed(call=call.call, outcome=Unreachable(reason="cancelled")))
 
     async def _perform(self, account: Account, call: machine.Call) -> None:
         """Make one call; it ends in exactly one event, even if cancelled."""
-        outcome: CallOutcome[MessageRef] | CallOutcome[None] = Unknown(why="cancelled")
+        outcome: CallOutcome[MessageRef] | CallOutcome[None] = Unknown(reason="cancelled")
         try:
             outcome = await self._outcome(account, call)
         finally:
@@ -458,22 +459,22 @@ class DraftHandle:
         """Post a message; recorded before the send, unless the platform recognises our keys."""
         keyed = account.capabilities.idempotent_send
         mark = "" if keyed else account.lookup_mark(self._address)
-        if mark and not await self._is_kept(self._new.on_sending(mark)):
-            return Unreachable(why="it is not on record")
+        if mark and not await self._is_recorded(self._new.on_sending(mark)):
+            return Unreachable(reason="it is not on record")
         reply_to = "" if self._refs else self._new.reply_to
         content = replace(_content(call), reply_to=reply_to)
         outcome = await account.post(self._address, content)
         if isinstance(outcome, Delivered):
             ref = outcome.value
             self._refs[ref.message] = ref
-            await self._is_kept(self._new.on_ref(ref))
+            await self._is_recorded(self._new.on_ref(ref))
         elif isinstance(outcome, Unknown):
             self._uncertainty = Uncertainty(mark=mark, late=outcome.late)
         elif mark:
-            await self._is_kept(self._new.on_sending(""))
+            await self._is_recorded(self._new.on_sending(""))
         return outcome
 
-    async def _is_kept(self, record: Awaitable[None]) -> bool:
+    async def _is_recorded(self, record: Awaitable[None]) -> bool:
         """Wait for a record; False if it can't be written."""
         try:
             await record
@@ -488,8 +489,8 @@ class Live(Struct, eq=False, kw_only=True):
     """All open drafts. One that hangs or fails delays no other.
 
     Attributes:
-        account_of: Returns the account of a channel by name; None if the channel is not there, and
-            the draft shows nothing.
+        account_of: Returns the account of a channel by name; None if the channel is not running,
+            and the draft shows no text.
         group: Owns the calls, and outlives every draft.
     """
 
@@ -511,23 +512,23 @@ class Live(Struct, eq=False, kw_only=True):
     def open_drafts(self, address: Address) -> tuple[OpenDraft, ...]:
         """Return the drafts of an address that have a text, oldest first."""
         place = address.key()
-        seen = (one.seen() for one in self._open.values() if one.place == place)
-        return tuple(one for one in seen if one.text)
+        drafts = (handle.snapshot() for handle in self._open.values() if handle.place == place)
+        return tuple(draft for draft in drafts if draft.text)
 
 
-async def _wait(event: asyncio.Event, most_s: float) -> None:
-    """Wait for an event, but no longer than this."""
+async def _wait(event: asyncio.Event, limit_s: float) -> None:
+    """Wait for an event, but not longer than the limit."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(most_s):
+        async with asyncio.timeout(limit_s):
             await event.wait()
 
 
-def _runs(one: ToolProgress) -> bool:
-    return one.state == "running"
+def _is_running(tool: ToolProgress) -> bool:
+    return tool.state == "running"
 
 
-def _cut_short(one: ToolProgress) -> ToolProgress:
-    return replace(one, state="failed") if _runs(one) else one
+def _cut_short(tool: ToolProgress) -> ToolProgress:
+    return replace(tool, state="failed") if _is_running(tool) else tool
 
 
 def _content(call: machine.Send | machine.Edit | machine.Preview) -> Markdown:

@@ -1,4 +1,4 @@
-"""Deliver finals, notes, cards and settled cards: everything that was committed to be said.
+"""Deliver committed rows: finals, notes, files, cards and settled cards.
 
     pending ──▶ (sending) ──▶ delivered | refused
 
@@ -41,11 +41,11 @@ from zeroclaw.value import Struct, field, replace
 
 BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
 LEAST_SHARE = 0.1
-"""Share of a pause that is waited even if an outage ends: the failure may have its own cause."""
+"""Share of a pause that passes even if an outage ends: the failure may have another cause."""
 # Rows read per address and overall, to exclude known messages when a lost one is looked up.
 NEIGHBOURS = 256
 # A hook's writes, or a fence, may be outdated by the time they are committed.
-MOST_TRIES = 5
+MAX_TRIES = 5
 
 
 class Hooks(Protocol):
@@ -58,7 +58,7 @@ class Hooks(Protocol):
     async def card_sent(
         self, reads: Reads, item: rows.ApprovalCard, ref: MessageRef
     ) -> tuple[Write, ...]:
-        """Return what to write when a card was sent: its approvals record the card's message."""
+        """Return the writes for a sent card: its approvals record the card's message."""
         ...
 
     async def card_message(self, item: rows.ApprovalCard) -> MessageRef | None:
@@ -68,7 +68,7 @@ class Hooks(Protocol):
     async def send_refused(
         self, reads: Reads, row: Row, item: rows.Item | None, reason: str
     ) -> tuple[Write, ...]:
-        """Return what to write when the platform refused for good, such as a note to operators.
+        """Return the writes for a final refusal, such as a note to operators.
 
         Not called for quiet notes, so a note to the operator may be one. Without an item, the row
         is given up because a stored record is damaged.
@@ -77,27 +77,27 @@ class Hooks(Protocol):
 
 
 class _Waiting(Struct, kw_only=True):
-    """What this process knows of a waiting row, in addition to what is stored.
+    """The state of a waiting row that is not stored.
 
     Attributes:
-        left: For a final: what its draft left.
-        was_found: An earlier process wrote the row, or knew what became of it.
-        is_begun: The row is in state `sending`, but nothing of it was sent yet.
+        remainder: For a final: the remainder of its draft.
+        was_found: The row was found at the start, so an earlier process may have sent it.
+        is_begun: The row is in state `sending`, but its first send has not begun.
     """
 
-    left: rows.DraftRemainder = rows.DraftRemainder()
+    remainder: rows.DraftRemainder = rows.DraftRemainder()
     was_found: bool = False
     is_begun: bool = False
 
 
 class Outbox(Struct, eq=False, kw_only=True):
-    """The one sender of everything that must arrive; call `resume` at a start.
+    """The one sender of all rows that must arrive; call `resume` at a start.
 
     Attributes:
         accounts: By channel name, as far as the channels have started; rows of others wait.
         group: Owns the workers.
-        fence_of: Returns the newest fence of a conversation, and leases it if no one holds it.
-        hooks: What else to commit.
+        fence_of: Returns the newest fence of a conversation, and leases a free one.
+        hooks: Add writes to the commits.
         jitter: Returns a random number from 0 to 1, which spreads retries.
         drafts: Returns the recorded messages of turns that are not over.
     """
@@ -113,11 +113,11 @@ class Outbox(Struct, eq=False, kw_only=True):
     # The waiting keys of each address, as a heap; their rows are in the store.
     _lanes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     _waiting: dict[str, _Waiting] = field(default_factory=dict[str, _Waiting])
-    # Set when the row of a key is over; each is gone with the last who waits for it.
+    # Set when the row of a key is over; an event lives as long as a task waits for it.
     _ends: WeakValueDictionary[str, asyncio.Event] = field(
         default_factory=WeakValueDictionary[str, asyncio.Event]
     )
-    _unsaid: dict[ConversationId, list[str]] = field(
+    _unsent: dict[ConversationId, list[str]] = field(
         default_factory=dict[ConversationId, list[str]]
     )
 
@@ -134,29 +134,29 @@ class Outbox(Struct, eq=False, kw_only=True):
                     continue
                 found[row.key] = row.place
                 if row.conversation is not None and any(readable_of((row,), rows.is_final)):
-                    self._unsaid.setdefault(row.conversation, []).append(row.key)
+                    self._unsent.setdefault(row.conversation, []).append(row.key)
         # Only after the scan: enqueued rows go out at once, and rows in state `sending` are the
         # oldest.
         for key in sorted(found):
             self._enqueue(key, found[key]).was_found = True
-        return tuple(self._unsaid)
+        return tuple(self._unsent)
 
     async def caught_up(self, conversation: ConversationId) -> None:
-        """Wait until the answers that an earlier process left in a conversation are over."""
-        for key in self._unsaid.get(conversation, ()):
+        """Wait until the answers of an earlier process in a conversation are delivered or refused."""
+        for key in self._unsent.get(conversation, ()):
             await self.ended(key)
-        self._unsaid.pop(conversation, None)
+        self._unsent.pop(conversation, None)
 
-    def announce(self, put: Put, left: rows.DraftRemainder | None = None) -> None:
+    def announce(self, put: Put, remainder: rows.DraftRemainder | None = None) -> None:
         """Hand over a committed row; never waits. Announcing twice does no harm.
 
         Args:
             put: The committed write that made the row.
-            left: For a final: what the draft's `close` returned.
+            remainder: For a final: the result of the draft's `close`.
         """
         waiting = self._enqueue(put.key, put.place, put)
-        if left is not None:
-            waiting.left, waiting.is_begun = left, put.state == "sending"
+        if remainder is not None:
+            waiting.remainder, waiting.is_begun = remainder, put.state == "sending"
 
     def mark_if_sent_now(self, address: Address) -> str:
         """Return the mark for a final that is about to be committed and can be sent at once.
@@ -190,10 +190,10 @@ class Outbox(Struct, eq=False, kw_only=True):
         return row is not None and row.state in rows.OPEN_STATES
 
     async def silent(self, conversation: ConversationId) -> None:
-        """Wait until everything committed so far for a conversation is delivered or refused."""
+        """Wait until all rows committed so far for a conversation are delivered or refused."""
         for state in rows.OPEN_STATES:
-            unsaid = scan(self.store, rows.OUTBOX.where(conversation=conversation, state=state))
-            async for row in unsaid:
+            open_rows = scan(self.store, rows.OUTBOX.where(conversation=conversation, state=state))
+            async for row in open_rows:
                 await self.ended(row.key)
 
     # --- lanes -----------------------------------------------------------------------------------
@@ -206,17 +206,16 @@ class Outbox(Struct, eq=False, kw_only=True):
         lane = self._lanes.setdefault(place, [])
         heapq.heappush(lane, key)
         if is_idle:
-            # A row that goes out as soon as it was made is not read; one that waits may have
-            # changed.
+            # A row that goes out at once is not read; one that waits may have changed.
             row = rows.stored(put, 1) if put is not None else None
             self.group.create_task(self._work(place, lane, row), name=f"outbox {place}")
         return waiting
 
-    async def _work(self, place: str, lane: list[str], made: Row | None) -> None:
+    async def _work(self, place: str, lane: list[str], first: Row | None) -> None:
         while lane:
             key = heapq.heappop(lane)
-            row = made if made is not None and made.key == key else await self._row(key)
-            made = None
+            row = first if first is not None and first.key == key else await self._row(key)
+            first = None
             is_over = row is None or await self._deliver(row)
             del self._waiting[key]
             if is_over and (over := self._ends.get(key)) is not None:
@@ -243,12 +242,12 @@ class Outbox(Struct, eq=False, kw_only=True):
         try:
             return await self._post(row)
         except RecordUnreadable as error:
-            why = str(error)
-        now = await self._row(row.key)  # the try may have changed it
-        return now and await self._save(now, None, "refused", DurablePoint.REFUSED, why)
+            reason = str(error)
+        current = await self._row(row.key)  # the try may have changed it
+        return current and await self._save(current, None, "refused", DurablePoint.REFUSED, reason)
 
     def _item(self, row: Row) -> rows.Item:
-        """Return the item of a row; if its send was begun by another try, mark it as uncertain."""
+        """Return the item of a row; mark it as uncertain if another try has begun its send."""
         item, waiting = rows.OUTBOX.of(row), self._waiting[row.key]
         if waiting.is_begun:
             # Only for the first try: after a conflict it may be on its way.
@@ -261,18 +260,18 @@ class Outbox(Struct, eq=False, kw_only=True):
         """Deliver the item of a row; return the row in its final state."""
         item = self._item(row)
         waiting, is_sending = self._waiting[row.key], row.state == "sending"
-        if isinstance(item, rows.TextPost) and waiting.left.is_begun:
-            more = rows.with_draft(item, waiting.left)
-            if more != item:
-                item = more
+        if isinstance(item, rows.TextPost) and waiting.remainder.is_begun:
+            merged = rows.with_draft(item, waiting.remainder)
+            if merged != item:
+                item = merged
                 state: rows.State = "sending" if is_sending else "pending"
                 row = await self._save(row, item, state, DurablePoint.REF_KNOWN, "")
         # If it was sent again, one of the two messages must be deleted first.
         if isinstance(item, rows.ApprovalCard) and item.uncertainty.second is None and is_sending:
-            stands = await self.hooks.card_message(item)
-            if stands is not None:
-                shown = replace(item, ref=stands, uncertainty=rows.CERTAIN)
-                return await self._save(row, shown, "delivered", DurablePoint.ASKED, "")
+            ref = await self.hooks.card_message(item)
+            if ref is not None:
+                pressed = replace(item, ref=ref, uncertainty=rows.CERTAIN)
+                return await self._save(row, pressed, "delivered", DurablePoint.ASKED, "")
         account = await self._account(rows.address_of(item))
         sends = Reconciler(
             row=row,
@@ -280,8 +279,8 @@ class Outbox(Struct, eq=False, kw_only=True):
             uncertainty=rows.CERTAIN if isinstance(item, rows.Settle) else item.uncertainty,
             account=account,
             save=self._save,
-            others=self._others,
-            was_found=waiting.left.inherited or waiting.was_found,
+            known_ids=self._known_ids,
+            was_found=waiting.remainder.inherited or waiting.was_found,
         )
         failures = 0
         while True:
@@ -296,28 +295,28 @@ class Outbox(Struct, eq=False, kw_only=True):
             else:
                 return sends.row
 
-    async def _others(self, to: Address) -> frozenset[str]:
-        """Return the ids of a chat's messages that are known to be ours, for a lookup.
+    async def _known_ids(self, to: Address) -> frozenset[str]:
+        """Return the ids of the bot's recorded messages in a chat, for a lookup.
 
         Includes all threads, because threads of a chat share one numbering.
         """
-        found = [
+        found_rows = [
             *await self.store.select(
                 rows.OUTBOX.where(place=to.key(), newest_first=True, limit=NEIGHBOURS)
             ),
             *await self.store.select(rows.OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
         ]
-        said = readable_of(found, rows.OUTBOX.of)
-        refs = (*await self.drafts(), *(ref for item in said for ref in rows.messages(item)))
-        here = (to.channel, to.account, to.chat)
+        items = readable_of(found_rows, rows.OUTBOX.of)
+        refs = (*await self.drafts(), *(ref for item in items for ref in rows.messages(item)))
+        chat = (to.channel, to.account, to.chat)
         return frozenset(
             ref.message
             for ref in refs
-            if (ref.address.channel, ref.address.account, ref.address.chat) == here
+            if (ref.address.channel, ref.address.account, ref.address.chat) == chat
         )
 
     async def _account(self, address: Address) -> Account:
-        """Return the account, as soon as its channel is there."""
+        """Return the account, as soon as its channel is running."""
         tries = 0
         while (account := self.accounts.get(address.channel)) is None:
             tries += 1
@@ -328,9 +327,9 @@ class Outbox(Struct, eq=False, kw_only=True):
         """Wait before the next try.
 
         Args:
-            failures: How many tries failed in a row.
+            failures: Count of failed tries in a row.
             outage: When it ends, most of the wait is skipped, because a person may be waiting.
-            outages: How many outages had ended before the failed try.
+            outages: Count of outages that had ended before the failed try.
         """
         pause_s = BACK_OFF.wait_s(failures, self.jitter())
         if outage is None:
@@ -343,23 +342,23 @@ class Outbox(Struct, eq=False, kw_only=True):
     # --- commits ---------------------------------------------------------------------------------
 
     async def _save(
-        self, row: Row, item: rows.Item | None, state: rows.State, point: DurablePoint, why: str
+        self, row: Row, item: rows.Item | None, state: rows.State, point: DurablePoint, reason: str
     ) -> Row:
-        """Commit a change of a row and what belongs to it; return the changed row.
+        """Commit a change of a row and the writes that belong to it; return the changed row.
 
         Without an item its body stays as it is.
 
         Raises:
             Conflict: The row has changed.
-            Fenced: A newer holder has the conversation, or others keep taking it.
+            Fenced: A newer holder has the conversation, or the fence kept changing.
         """
-        put, tries_left = rows.changed(row, item, state), MOST_TRIES
+        put, tries_left = rows.changed(row, item, state), MAX_TRIES
         while True:
             tries_left -= 1
             reads = Reads(self.store)
-            more = await self._more(reads, row, item, point, why)
+            extra = await self._extra(reads, row, item, point, reason)
             fence = None if row.conversation is None else await self.fence_of(row.conversation)
-            writes = (unchanged(row), put, *more)
+            writes = (unchanged(row), put, *extra)
             commit = Commit(point=point, writes=writes, conversation=row.conversation, fence=fence)
             try:
                 await self.store.commit(reads.guarded(commit))
@@ -368,11 +367,11 @@ class Outbox(Struct, eq=False, kw_only=True):
                 if not tries_left:
                     raise
             else:
-                self.announce_written(more)
+                self.announce_written(extra)
                 return rows.stored(put, row.version + 1)
 
-    async def _more(
-        self, reads: Reads, row: Row, item: rows.Item | None, point: DurablePoint, why: str
+    async def _extra(
+        self, reads: Reads, row: Row, item: rows.Item | None, point: DurablePoint, reason: str
     ) -> tuple[Write, ...]:
         match item, point:
             case rows.ApprovalCard(ref=MessageRef() as ref), DurablePoint.ASKED:
@@ -380,6 +379,6 @@ class Outbox(Struct, eq=False, kw_only=True):
             case rows.TextPost(quiet=True), DurablePoint.REFUSED:
                 return ()
             case _, DurablePoint.REFUSED:
-                return await self.hooks.send_refused(reads, row, item, why)
+                return await self.hooks.send_refused(reads, row, item, reason)
             case _:
                 return ()

@@ -1,4 +1,4 @@
-"""How a call to a platform ended, whatever its adapter returned or raised."""
+"""The outcomes of a call to a platform."""
 
 from typing import Generic, TypeVar
 
@@ -17,13 +17,13 @@ class Unreachable(Value):
     """Nothing arrived; the same call may succeed later.
 
     Attributes:
-        why: One line.
+        reason: One line.
         retry_after_s: The wait that the platform asked for, None when it could not be reached.
         barred: Something before the platform refused it; see `ChannelUnavailable`.
-        needs_operator: Not before a person acts, as when the platform refused the credentials.
+        needs_operator: Only after a person acts, as when the platform refused the credentials.
     """
 
-    why: str
+    reason: str
     retry_after_s: float | None = None
     barred: bool = False
     needs_operator: bool = False
@@ -32,7 +32,7 @@ class Unreachable(Value):
 class Rejected(Value):
     """The platform rejected the call for good; see `ChannelRejected`."""
 
-    why: str
+    reason: str
     gone: bool = False
     markup: bool = False
 
@@ -41,12 +41,12 @@ class Unknown(Value):
     """The call may have arrived: no answer, no answer in time, or a broken adapter.
 
     Attributes:
-        why: One line.
+        reason: One line.
         broken: The adapter raised an exception that no channel may raise; a retry will hardly help.
         late: The platform was only slow, and may still carry it out.
     """
 
-    why: str
+    reason: str
     broken: bool = False
     late: bool = False
 

@@ -1,6 +1,6 @@
-"""Decide who may call a platform next, and when.
+"""Decide which caller may call a platform next, and when.
 
-Each account has one `Pacing`. A caller asks (`Wanted`) and is granted, or waits:
+Each account has one `Pacing`. A caller requests a call (`Wanted`), and is granted it or waits:
 
     Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ CallAnswered | CallRefused | CallUnreached
                   └─ Withdrawn
@@ -18,8 +18,8 @@ refusals may just be two busy groups, so it takes three chats whose waits end to
 
 A platform that states no numbers is learned: each refusal doubles the chat's own gap between calls,
 and each answer shortens that gap by a fifth. If the chat's budget is known and the refusal names
-its wait, there is nothing to learn; the bucket only counts as spent until then. An unreachable
-platform teaches nothing either: each failed call of a chat doubles the time to its next one. The
+its wait, the pacing learns no gap; the bucket only counts as spent until then. An unreachable
+platform teaches no gap either: each failed call of a chat doubles the time to its next one. The
 first answer in the chat ends that, and an answer in any other chat shortens it to the time after a
 first failure.
 
@@ -28,7 +28,7 @@ half of it, so that an answer does not wait behind its own beginning. In the lon
 drafts nothing; after a start they get every second call until that reserve has filled. The interval
 does not hold a final either if the chat's budget is known. Among an account's drafts the one served
 longest ago is next, so when the budget is short all of them slow down evenly. After a start each
-bucket counts as spent, because it is not known what the process before used.
+bucket counts as spent, because the usage of the process before is unknown.
 
 A platform counts a call when it arrives, which may be at any instant from its grant to its end: on
 a busy machine calls queue up and arrive together. So each chat has one call under way at a time. At
@@ -63,23 +63,22 @@ SMALLEST_GAP_S = 0.05
 # Clocks and sums of floats may fall short of an instant by this much.
 TOLERANCE_S = 1e-6
 # Drafts leave one half of a burst to finals, and at least one call.
-LEFT_TO_FINALS = 2
+FINALS_SHARE = 2
 # If this many chats have waits that end this close together, one limit holds them: the account's.
 # Platforms state the rest of a wait in whole seconds, and answers take time.
-ACCOUNTS_CHATS = 3
+ACCOUNT_LIMIT_CHATS = 3
 TOGETHER_S = 2.0
 # A call that is under way for longer has arrived, or its platform hangs; it is charged as if ended.
 LATE_S = 5.0
-# Above this many chats or messages, those that nothing holds back are forgotten.
+# Above this many chats or messages, the idle ones are forgotten.
 REMEMBERED = 256
 
 
-# --- requests, events, effects, state
-# ---------------------------------------------------------------
+# --- requests, events, effects, state ------------------------------------------------------------
 
 
 class Rank(IntEnum):
-    """Who goes first; lower goes first."""
+    """The order of callers; lower goes first."""
 
     FINAL = 0
     DRAFT = 1
@@ -89,7 +88,7 @@ class Request(Value):
     """A caller's request to make one call.
 
     Attributes:
-        id: Unique among those who wait; for a draft its own id, by which drafts are served evenly.
+        id: Unique among the waiting; for a draft the same each time, so that drafts are served evenly.
         chat: The platform's chat; threads of a chat share its budget.
         message: The platform's id of the message to change, empty for a new one.
         in_group: The chat has several readers.
@@ -153,7 +152,7 @@ class CallRefused(Value):
 
 
 class CallUnreached(Value):
-    """A granted call did not reach the platform, which tells nothing about its rate."""
+    """A granted call did not reach the platform, so its rate had no part in that."""
 
     chat: str
     at: float
@@ -184,15 +183,15 @@ Effect = Grant | WakeAt
 
 
 class Lane(Value):
-    """A token bucket and what refusals taught about it.
+    """A token bucket and the lessons of refusals.
 
     Attributes:
         tokens: Calls that may be made, as of `at`.
-        held_until: The platform asked to wait until then.
-        gap_s: Seconds between two calls, beyond what the budget says; 0 when never refused.
-        last: When the last call was granted.
+        held_until: The end of the wait that the platform asked for.
+        gap_s: Seconds between two calls, in addition to the budget; 0 when never refused.
+        last: The instant of the last grant.
         outage_s: Seconds from one failed call to the next; 0 while the platform answers here.
-        unreached: When the last call failed to reach the platform.
+        unreached: The instant of the last call that did not reach the platform.
     """
 
     tokens: float
@@ -209,20 +208,20 @@ class Pacing(Value):
 
     Attributes:
         limits: The platform's limits, as its channel states them.
-        started: When the process began to use the account.
+        started: The instant when the process began to use the account.
         account: Charged for calls that have ended; a token is reserved for each call under way.
         edits: Charged for each grant of an edit, or of a draft.
         chats: Lanes by chat, charged for each grant; a missing chat counts as spent at the start.
         groups: The chats that have several readers.
-        messages: When each message was last touched, the oldest first.
+        messages: The instant of each message's last call, the oldest first.
         served: By request id, the number of the grant that served it last.
         finals: The waiting requests of finals by id, in order of arrival.
         drafts: The same for drafts.
         busy: Chats in which a call is under way.
-        under_way: By chat, when its call under way was granted, oldest first; without late calls,
-            which are already charged.
-        grants: How many calls were granted.
-        reached: When the platform last answered, in any chat.
+        under_way: By chat, the instant of the grant of its call under way, oldest first; without
+            late calls, which are already charged.
+        grants: Count of grants.
+        reached: The instant of the platform's last answer, in any chat.
         drafts_at_once: Drafts wait while this many calls are under way; 0 for no limit.
     """
 
@@ -243,8 +242,7 @@ class Pacing(Value):
     drafts_at_once: int = 0
 
 
-# --- events
-# ----------------------------------------------------------------------------------------
+# --- events --------------------------------------------------------------------------------------
 
 
 def fresh(limits: Capabilities, at: float, *, drafts_at_once: int = 0) -> Pacing:
@@ -259,7 +257,7 @@ def fresh(limits: Capabilities, at: float, *, drafts_at_once: int = 0) -> Pacing
 
 
 def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
-    """Handle an event; return who may call, in order, and when to look again."""
+    """Handle an event; return the grants, in order, and the instant of the next step."""
     state = _without_late_calls(state, event.at)
     match event:
         case Wanted():
@@ -267,7 +265,7 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case Withdrawn():
             state = _without(state, event.id)
             if event.for_good:
-                state = replace(state, served=_less(state.served, event.id))
+                state = replace(state, served=_without_key(state.served, event.id))
         case CallEnded():
             state = _after_a_call(state, event.chat, event.at)
             state = replace(state, busy=state.busy - {event.chat})
@@ -276,7 +274,7 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case CallRefused():
             state = _after_refusal(state, event)
         case CallUnreached():
-            state = _after_a_call_in_vain(state, event)
+            state = _after_failure(state, event)
         case Ticked():
             pass
         case _:
@@ -290,7 +288,7 @@ def is_free(state: Pacing, request: Request, at: float) -> bool:
     return ready <= at + TOLERANCE_S
 
 
-# --- what calls teach ----------------------------------------------------------------------------
+# --- lessons of calls ----------------------------------------------------------------------------
 
 
 def _after_answer(state: Pacing, event: CallAnswered) -> Pacing:
@@ -323,7 +321,7 @@ def _after_refusal(state: Pacing, event: CallRefused) -> Pacing:
     return replace(state, account=account, chats={**state.chats, event.chat: lane})
 
 
-def _after_a_call_in_vain(state: Pacing, event: CallUnreached) -> Pacing:
+def _after_failure(state: Pacing, event: CallUnreached) -> Pacing:
     lane = _lane(state, event.chat)
     outage_s = min(max(_outage_s(state, lane) * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)
     lane = replace(lane, outage_s=outage_s, unreached=event.at)
@@ -346,7 +344,7 @@ def _is_the_accounts(state: Pacing, event: CallRefused, until: float) -> bool:
     if not _budget(state, event.chat).per_s:
         return bool(waits)
     alike = [wait for wait in waits if abs(wait - until) <= TOGETHER_S]
-    return len(alike) + 1 >= ACCOUNTS_CHATS
+    return len(alike) + 1 >= ACCOUNT_LIMIT_CHATS
 
 
 # --- calls under way -----------------------------------------------------------------------------
@@ -357,7 +355,7 @@ def _after_a_call(state: Pacing, chat: str, at: float) -> Pacing:
     if chat not in state.under_way:
         return state
     account = _spend(state.account, state.limits.account_budget, at)
-    return replace(state, account=account, under_way=_less(state.under_way, chat))
+    return replace(state, account=account, under_way=_without_key(state.under_way, chat))
 
 
 def _without_late_calls(state: Pacing, at: float) -> Pacing:
@@ -368,16 +366,16 @@ def _without_late_calls(state: Pacing, at: float) -> Pacing:
     return state
 
 
-# --- who is next ---------------------------------------------------------------------------------
+# --- granting ------------------------------------------------------------------------------------
 
 
 def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
-    """Grant what may be granted at this instant."""
+    """Grant every request that is ready at this instant."""
     if not (state.finals or state.drafts):
         return state, ()  # usually after a call
     effects: list[Effect] = []
     for rank in _ranks(state):
-        # Checked first: if the account is spent, the waiting callers need not be looked at.
+        # Checked first: if the account is spent, no request is ready.
         if _account_ready_at(state, rank, at) > at + TOLERANCE_S:
             break
         for request in _in_order(state, rank):
@@ -392,7 +390,7 @@ def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
 
 
 def _wake_at(state: Pacing, at: float) -> float:
-    """Return when the first waiting request will be ready if no call ends before."""
+    """Return the instant when the first waiting request is ready if no call ends before."""
     soonest = inf
     for rank in _ranks(state):
         account_at = _account_ready_at(state, rank, at)
@@ -407,8 +405,8 @@ def _wake_at(state: Pacing, at: float) -> float:
 
 def _ranks(state: Pacing) -> list[Rank]:
     """Return the ranks that have waiting requests, in order."""
-    waits = ((Rank.FINAL, state.finals), (Rank.DRAFT, state.drafts))
-    return [rank for rank, some in waits if some]
+    by_rank = ((Rank.FINAL, state.finals), (Rank.DRAFT, state.drafts))
+    return [rank for rank, requests in by_rank if requests]
 
 
 def _in_order(state: Pacing, rank: Rank) -> list[Request]:
@@ -425,13 +423,13 @@ def _waiting(state: Pacing, rank: Rank) -> list[Request]:
 
 
 def _ready_at(state: Pacing, request: Request, at: float) -> float:
-    """Return when nothing but the account will hold a request back, at or after `at`."""
+    """Return the instant when only the account can hold a request back, at or after `at`."""
     if request.chat in state.busy:
         return inf
     lane, budget = _lane(state, request.chat), _budget(state, request.chat)
-    counted = Budget() if _is_apart(state, request) else budget
-    left = _left(counted, request.rank, at - state.started)
-    ready = _lane_ready_at(lane, counted, left, at)
+    charged = Budget() if _is_apart(state, request) else budget
+    reserve = _reserve(charged, request.rank, at - state.started)
+    ready = _lane_ready_at(lane, charged, reserve, at)
     if lane.outage_s:
         ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
@@ -445,22 +443,22 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
 
 
 def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
-    """Return when the account allows a call, at or after `at`, if no call ends before."""
+    """Return the instant when the account allows a call, at or after `at`, if no call ends before."""
     lane, budget, under_way = state.account, state.limits.account_budget, state.under_way
-    kept = _left(budget, rank, at - state.started)
-    most = max(budget.burst, 1) - kept if budget.per_s else 0
+    reserve = _reserve(budget, rank, at - state.started)
+    max_calls = max(budget.burst, 1) - reserve if budget.per_s else 0
     if rank is Rank.DRAFT and state.drafts_at_once:
-        most = min(most or state.drafts_at_once, state.drafts_at_once)
-    if 0 < most <= len(under_way):
-        return max(at, lane.held_until, [*under_way.values()][-most] + LATE_S)
-    ready = _lane_ready_at(lane, budget, kept + len(under_way), at)
+        max_calls = min(max_calls or state.drafts_at_once, state.drafts_at_once)
+    if 0 < max_calls <= len(under_way):
+        return max(at, lane.held_until, [*under_way.values()][-max_calls] + LATE_S)
+    ready = _lane_ready_at(lane, budget, reserve + len(under_way), at)
     return max(ready, _edits_ready_at(state, rank, at)) if rank is Rank.DRAFT else ready
 
 
 def _edits_ready_at(state: Pacing, rank: Rank, at: float) -> float:
-    """Return when the edit budget allows an edit, at or after `at`."""
+    """Return the instant when the edit budget allows an edit, at or after `at`."""
     budget = state.limits.edit_budget
-    return _lane_ready_at(state.edits, budget, _left(budget, rank, at - state.started), at)
+    return _lane_ready_at(state.edits, budget, _reserve(budget, rank, at - state.started), at)
 
 
 def _is_apart(state: Pacing, request: Request) -> bool:
@@ -468,25 +466,25 @@ def _is_apart(state: Pacing, request: Request) -> bool:
     return bool(request.message and state.limits.edit_budget.per_s)
 
 
-def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
-    """Return when a bucket has one token more than `left`."""
+def _lane_ready_at(lane: Lane, budget: Budget, reserve: int, at: float) -> float:
+    """Return the instant when a bucket has one token more than `reserve`."""
     ready = max(at, lane.held_until)
     if lane.gap_s:
         ready = max(ready, lane.last + lane.gap_s)
     if budget.per_s:
-        missing = 1 + left - _tokens(lane, budget, at)
+        missing = 1 + reserve - _tokens(lane, budget, at)
         ready = max(ready, at + missing / budget.per_s)
     return ready
 
 
-def _left(budget: Budget, rank: Rank, after_s: float) -> int:
-    """Return how many of a bucket's calls this rank must leave, `after_s` after the start."""
+def _reserve(budget: Budget, rank: Rank, after_s: float) -> int:
+    """Return the calls that this rank must leave in a bucket, `after_s` after the start."""
     if rank is Rank.FINAL or not budget.per_s:
         return 0
-    # At most that share of what has come in so far: with 48 calls a minute, first words would
+    # At most that share of the tokens earned so far: with 48 calls a minute, first words would
     # otherwise come a quarter of a minute late.
-    came_in = int((after_s + TOLERANCE_S) * budget.per_s)
-    return min(max(0, budget.burst - 1), max(1, min(budget.burst, came_in) // LEFT_TO_FINALS))
+    earned = int((after_s + TOLERANCE_S) * budget.per_s)
+    return min(max(0, budget.burst - 1), max(1, min(budget.burst, earned) // FINALS_SHARE))
 
 
 def _tokens(lane: Lane, budget: Budget, at: float) -> float:
@@ -504,7 +502,7 @@ def _grant(state: Pacing, request: Request, at: float) -> Pacing:
         lane = _spend(lane, _budget(state, chat), at)
     if request.message:
         name = _name(chat, request.message)
-        messages = {**_less(messages, name), name: at}
+        messages = {**_without_key(messages, name), name: at}
     if request.rank is Rank.DRAFT:
         served = {**served, request.id: state.grants + 1}
     return replace(
@@ -544,36 +542,37 @@ def _name(chat: str, message: str) -> str:
     return f"{chat} {message}"
 
 
-def _with(state: Pacing, new: Request) -> Pacing:
-    if new.in_group:
-        state = replace(state, groups=state.groups | {new.chat})
-    if new.rank is Rank.FINAL:
-        return replace(state, finals={**state.finals, new.id: new})
-    return replace(state, drafts={**state.drafts, new.id: new})
+def _with(state: Pacing, request: Request) -> Pacing:
+    if request.in_group:
+        state = replace(state, groups=state.groups | {request.chat})
+    if request.rank is Rank.FINAL:
+        return replace(state, finals={**state.finals, request.id: request})
+    return replace(state, drafts={**state.drafts, request.id: request})
 
 
-def _without(state: Pacing, gone: str) -> Pacing:
-    return replace(state, finals=_less(state.finals, gone), drafts=_less(state.drafts, gone))
+def _without(state: Pacing, id: str) -> Pacing:  # noqa: A002  as in `Request`
+    finals, drafts = _without_key(state.finals, id), _without_key(state.drafts, id)
+    return replace(state, finals=finals, drafts=drafts)
 
 
-def _less(some: Mapping[str, T], gone: str) -> Mapping[str, T]:
+def _without_key(mapping: Mapping[str, T], key: str) -> Mapping[str, T]:
     """Return a mapping without a key; copying and deleting is faster than rebuilding it."""
-    if gone not in some:
-        return some
-    kept = dict(some)
-    del kept[gone]
-    return kept
+    if key not in mapping:
+        return mapping
+    copied = dict(mapping)
+    del copied[key]
+    return copied
 
 
 def _forget_idle(state: Pacing, at: float) -> Pacing:
-    """Forget chats and messages that nothing holds back any more, if there are many.
+    """Forget the idle chats and messages, if there are many.
 
     An unknown lane counts as spent at the start, so a lane that has refilled since may be dropped.
     """
     if len(state.chats) > REMEMBERED:
         chats = {chat: lane for chat, lane in state.chats.items() if not _is_idle(state, chat, at)}
-        waits = (*state.finals.values(), *state.drafts.values())
-        waiting = {request.chat for request in waits}
+        requests = (*state.finals.values(), *state.drafts.values())
+        waiting = {request.chat for request in requests}
         groups = frozenset(chat for chat in state.groups if chat in chats or chat in waiting)
         state = replace(state, chats=chats, groups=groups)
     longest = max(state.limits.min_edit_interval_s, LONGEST_GAP_S)

@@ -1,6 +1,6 @@
-"""Post each message once, or find out whether a message exists whose send was not recorded.
+"""Post each message once, or look up whether a message exists whose send was not recorded.
 
-If the lookup finds none, the message is sent again. Only the id of the second message tells how far
+If the lookup finds none, the message is sent again. Only the id of the second message shows how far
 the lookup had to go, because the platform may have numbered the first one higher. So the second
 says that it may be a repeat, until the ids up to its own were looked up. Whenever a process dies or
 a call is lost in between, at most one message exists that does not say so.
@@ -17,18 +17,18 @@ from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.store import DurablePoint, Row
 from zeroclaw.value import Struct, Value, replace
 
-# How many answers may be lost before the row is given up, if each repeat may be seen, or if the
-# adapter breaks down. Otherwise a platform that is only silent is tried without end.
-MOST_LOST = 5
-# How often a call may be barred on its way while others get through, before the row is given up: it
-# must be for what it says, and all that is to be said below it waits.
-MOST_BARRED = 20
+# Lost answers until the row is given up, if people may see each repeat, or if the adapter breaks down.
+# Otherwise a platform that is only silent is tried without end.
+MAX_LOST = 5
+# Barred calls, while others get through, until the row is given up: the cause must be its content, and
+# the rows behind it wait.
+MAX_BARRED = 20
 
 Failed = Unreachable | Rejected | Unknown
 
 
 class LaterError(Exception):
-    """Raised when nothing more can be done now.
+    """Raised when the row must be tried again later.
 
     Attributes:
         paced: The platform named a wait, which the pacing obeys; no other wait is needed.
@@ -42,7 +42,7 @@ class LaterError(Exception):
 
 
 class RefusedError(Exception):
-    """Raised when the platform refused for good; the text says why."""
+    """Raised when the platform refused for good; the text is the reason."""
 
 
 class Post(Value):
@@ -66,15 +66,15 @@ writer has changed it."""
 
 
 class Reconciler(Struct, eq=False, kw_only=True):
-    """Posts the messages of one row, and records what is known of them.
+    """Posts the messages of one row, and records their state.
 
     Attributes:
         row: The row as it is stored.
         item: Its item, as the calls have changed it.
-        uncertainty: What is not known about the next message; stored with the item.
-        account: Where they go out.
+        uncertainty: The uncertainty about the next message; stored with the item.
+        account: Sends them.
         save: Stores the row.
-        others: Returns the platform's ids of a chat's messages that are known to be ours.
+        known_ids: Returns the platform's ids of the bot's recorded messages in a chat.
         was_found: The process that wrote the row, or began its draft, is gone; a message may exist
             with another text.
     """
@@ -84,7 +84,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
     uncertainty: rows.Uncertainty
     account: Account
     save: Save
-    others: Callable[[Address], Awaitable[frozenset[str]]]
+    known_ids: Callable[[Address], Awaitable[frozenset[str]]]
     was_found: bool
     _lost: int = 0
     _barred: int = 0
@@ -94,16 +94,20 @@ class Reconciler(Struct, eq=False, kw_only=True):
 
     @property
     def is_sending(self) -> bool:
-        """Whether it is recorded that a send has begun."""
+        """Whether the row records that a send has begun."""
         return self.row.state == "sending"
 
     async def put(
-        self, state: rows.State, point: DurablePoint = DurablePoint.HOUSEKEEPING, *, why: str = ""
+        self,
+        state: rows.State,
+        point: DurablePoint = DurablePoint.HOUSEKEEPING,
+        *,
+        reason: str = "",
     ) -> None:
-        """Store the row in a state, with what is known by now."""
+        """Store the row in a state, with the current uncertainty."""
         if not isinstance(self.item, rows.Settle):
             self.item = replace(self.item, uncertainty=self.uncertainty)
-        self.row = await self.save(self.row, self.item, state, point, why)
+        self.row = await self.save(self.row, self.item, state, point, reason)
 
     async def post(self, post: Post) -> CallOutcome[MessageRef]:
         """Post a message, unless a lookup finds it from an earlier try.
@@ -117,10 +121,10 @@ class Reconciler(Struct, eq=False, kw_only=True):
             missed: LookupResult | None = None
             is_repeat = self.uncertainty.may_stand and not self.account.capabilities.idempotent_send
             if is_repeat:
-                seen = await self.find(post)
-                if isinstance(seen, Delivered) and seen.value.ref is not None:
-                    return self._known(seen.value.ref)
-                missed = self._missed(seen)
+                lookup = await self.find(post)
+                if isinstance(lookup, Delivered) and lookup.value.ref is not None:
+                    return self._known(lookup.value.ref)
+                missed = self._missed(lookup)
             async with self.account.permitted(post.to):
                 await self._begin(post.to)
                 content = post.repeat if is_repeat else post.content
@@ -134,7 +138,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
             second = rows.Second(ref=outcome.value, since=missed.since)
             self.uncertainty = replace(self.uncertainty, second=second)
             await self.put("sending")
-        return self._known(await self._the_one(post, second))
+        return self._known(await self._keep_one(post, second))
 
     async def find(self, post: Post) -> Delivered[LookupResult] | Unknown | None:
         """Look up a message that may exist; None where that can't be done.
@@ -157,7 +161,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 self._answered = answered
                 later = LaterError(paced=failed.retry_after_s is not None)
             case Rejected():
-                return RefusedError(failed.why)
+                return RefusedError(failed.reason)
             case Unknown():
                 is_seen = self.is_sending and (failed.late or not self.uncertainty.mark)
                 is_counted = failed.broken or is_seen
@@ -165,8 +169,8 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 later = LaterError(soon=not is_counted)
             case _:
                 assert_never(failed)
-        is_hopeless = self._lost >= MOST_LOST or self._barred >= MOST_BARRED
-        return RefusedError(failed.why) if is_hopeless else later
+        is_hopeless = self._lost >= MAX_LOST or self._barred >= MAX_BARRED
+        return RefusedError(failed.reason) if is_hopeless else later
 
     # --- one send --------------------------------------------------------------------------------
 
@@ -196,10 +200,10 @@ class Reconciler(Struct, eq=False, kw_only=True):
         self.uncertainty = rows.CERTAIN
         return Delivered(value=ref)
 
-    def _missed(self, seen: Delivered[LookupResult] | Unknown | None) -> LookupResult | None:
-        """Return where the lookup ended without finding it, None if that proves nothing."""
-        if isinstance(seen, Delivered) and not self.uncertainty.late:
-            return seen.value
+    def _missed(self, lookup: Delivered[LookupResult] | Unknown | None) -> LookupResult | None:
+        """Return the result of a lookup that found no message, None if that is no proof."""
+        if isinstance(lookup, Delivered) and not self.uncertainty.late:
+            return lookup.value
         # A late message may still arrive, however far the lookup went.
         if self.is_sending and not self.account.capabilities.may_repeat:
             message = "the answer was lost, and it is not sent again"
@@ -211,13 +215,13 @@ class Reconciler(Struct, eq=False, kw_only=True):
     async def _lookup(
         self, to: Address, content: Content, *, since: str, before: str = ""
     ) -> Delivered[LookupResult] | Unknown:
-        """Look until the message is found, or there is nothing more to look at.
+        """Look until the message is found, or the lookup is over.
 
-        Each lookup is paced like any call. After each one that found nothing, the place to continue
-        from is committed, so that nothing is looked at twice after a failure or a kill. If the
-        platform names a wait, it is waited for here, for the same reason.
+        Each lookup is paced like any call. After each one without a find, the mark to continue from
+        is committed, so that no message is read twice after a failure or a kill. If the platform
+        names a wait, this method waits, for the same reason.
         """
-        apart = await self.others(to)
+        apart = await self.known_ids(to)
         while True:
             # A send under way in the chat would have an unknown id, and be mistaken for this
             # message.
@@ -238,29 +242,29 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 case Unreachable():
                     pass
                 case Rejected():
-                    return Unknown(why=outcome.why)
+                    return Unknown(reason=outcome.reason)
                 case Unknown(late=True):
                     # A lost lookup has changed nothing, so it may be made again.
-                    raise self.error(Unreachable(why=outcome.why))
+                    raise self.error(Unreachable(reason=outcome.reason))
                 case Unknown():
                     return outcome
                 case _:
                     assert_never(outcome)
 
-    async def _the_one(self, post: Post, second: rows.Second) -> MessageRef:
+    async def _keep_one(self, post: Post, second: rows.Second) -> MessageRef:
         """Return the one message to keep, after the first was not found and so was sent again.
 
-        The new one's id tells how far the ids had run, so now a lookup can decide whether the first
+        The new one's id bounds the ids of the first, so now a lookup can decide whether the first
         exists too. If so, the new one is deleted; if not, its note about a repeat is removed. If
         the lookup or the change is not possible, the new one keeps its note.
         """
         account, new = self.account, second.ref
         if new.address.chat != post.to.chat:
             return new
-        seen = await self._lookup(post.to, post.content, since=second.since, before=new.message)
-        if not isinstance(seen, Delivered):
+        lookup = await self._lookup(post.to, post.content, since=second.since, before=new.message)
+        if not isinstance(lookup, Delivered):
             return new
-        old, content = seen.value.ref, post.content
+        old, content = lookup.value.ref, post.content
         changed: CallOutcome[None] | None = None
         if old is not None and account.capabilities.can_delete:
             async with account.permitted(new.address, message=new.message):
@@ -278,7 +282,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
                 raise self.error(changed)
             case Unknown(broken=False):
                 # Either change may be made again.
-                raise self.error(Unreachable(why=changed.why))
+                raise self.error(Unreachable(reason=changed.reason))
             case Delivered():
                 return old or new
             case _:

@@ -1,7 +1,7 @@
 """The rows of the outbox: one for each final, note, file, card and settled card.
 
-Code that decides that something must be said puts such a row into the commit of the decision, and
-then hands its key to the outbox. Texts are redacted and screened before they come here. Keys are
+Code that decides to send a message puts such a row into the commit of the decision, and then hands
+it to the outbox. Texts are redacted and screened before they come here. Keys are
 ulids, and idempotency keys are derived from them.
 """
 
@@ -38,13 +38,13 @@ class Second(Value):
 
 
 class Uncertainty(Value):
-    """What is not known about the next send of a row; see `reconcile`.
+    """The uncertainty about the next send of a row; see `reconcile`.
 
     Attributes:
         may_stand: A message of an earlier try, or of a draft, may exist. It is found by its key if
             the platform knows our keys, or by a lookup if it has one; otherwise the next message
             says that it may be a repeat.
-        mark: Where to look the message up from, empty where that can't be done.
+        mark: The mark to look the message up from, empty where no lookup is possible.
         late: It may still arrive: the platform was only slow to answer.
         second: The message that was sent again, until it is certain that only one exists.
     """
@@ -59,33 +59,32 @@ CERTAIN = Uncertainty()
 """The uncertainty of a row whose messages are all known."""
 
 
-def after_loss(known: Uncertainty, *, late: bool) -> Uncertainty:
-    """Return what is known after a send with an unknown outcome; `late` is never unset."""
-    return replace(known, may_stand=True, late=late or known.late)
+def after_loss(uncertainty: Uncertainty, *, late: bool) -> Uncertainty:
+    """Return the uncertainty after a send with an unknown outcome; `late` is never unset."""
+    return replace(uncertainty, may_stand=True, late=late or uncertainty.late)
 
 
-def looked_up(known: Uncertainty, since: str) -> Uncertainty:
-    """Return what is known after a lookup that found nothing: where to continue."""
-    if known.second is None:
-        return replace(known, mark=since)
-    return replace(known, second=replace(known.second, since=since))
+def looked_up(uncertainty: Uncertainty, since: str) -> Uncertainty:
+    """Return the uncertainty after a lookup without a find, which continues from `since`."""
+    if uncertainty.second is None:
+        return replace(uncertainty, mark=since)
+    return replace(uncertainty, second=replace(uncertainty.second, since=since))
 
 
 class TextPost(Value, stored_as="Text"):
     """A final or a note.
 
     Attributes:
-        address: Where it is said.
-        text: Markdown, whole.
+        address: The chat that it goes to.
+        text: The complete Markdown.
         turn: The turn that it is the final of, None for a note.
         refs: The messages that carry it, in order; at first those of the draft.
-        done: How many parts are shown as they should be.
+        done: Count of parts that are shown as they should be.
         plain: The platform could not read the markup.
         uncertainty: About the next part, or a message of the draft.
-        posted: How many messages the turn has posted, including deleted ones; None for as many as
-            there are refs. It numbers the key of the next one.
-        quiet: Operators are not told if this is refused; set for notes to operators about a
-            refusal.
+        posted: Count of messages that the turn has posted, including deleted ones; None for as many
+            as there are refs. It numbers the key of the next one.
+        quiet: A refusal is not reported to operators; set for notes to operators about a refusal.
         reply_to: The message that this answers, empty for none.
         language: The language of notes that the delivery itself adds.
         receipts: As in `Outgoing`; sent with the first part.
@@ -109,7 +108,7 @@ class FilePost(Value, stored_as="File"):
     """A file of a turn; its bytes are a blob, put in the commit that makes the row.
 
     Attributes:
-        address: Where it goes.
+        address: The chat that it goes to.
         name: A file name without a path.
         digest: The digest of the blob.
         caption: Plain text, empty for none.
@@ -158,12 +157,12 @@ class Settle(Value):
 
 
 class DraftRemainder(Value):
-    """What a draft left for its final.
+    """The state that a draft leaves to its final.
 
     Attributes:
         refs: The messages that exist, in order.
         uncertainty: About one more message, whose send it began.
-        posted: How many messages it posted, including deleted ones; None for as many as exist.
+        posted: Count of messages it posted, including deleted ones; None for as many as exist.
         inherited: The next message may have been posted before a restart, with another text.
     """
 
@@ -181,7 +180,7 @@ class DraftRemainder(Value):
 Item = TextPost | FilePost | ApprovalCard | Settle
 
 
-class _Said(Value):
+class _Body(Value, stored_as="_Said"):
     """The body of a row."""
 
     item: Item
@@ -194,8 +193,8 @@ def outbox_row(
 
     Args:
         key: A new ulid.
-        item: The item before anything of it was sent; a text is not blank.
-        conversation: The conversation that says or asks it, None if it belongs to none.
+        item: The item before its first send; a text is not blank.
+        conversation: The conversation that it belongs to, None for none.
         state: `sending` if it is sent as soon as it is committed, see `Outbox.mark_if_sent_now`.
     """
     place = address_of(item).key()
@@ -208,18 +207,18 @@ def is_final(row: Row) -> bool:
     return isinstance(item, TextPost) and item.turn is not None
 
 
-def _sooner(row: Row) -> Age | None:
+def _age_of(row: Row) -> Age | None:
     """Keep a card no longer than its approvals; without them it would look as if still open."""
     return Age.APPROVALS if isinstance(OUTBOX.of(row), ApprovalCard | Settle) else None
 
 
-def _whose(row: Row) -> Owner:
+def _owner_of(row: Row) -> Owner:
     item = OUTBOX.of(row)
     match item:
         case TextPost(turn=turn) | FilePost(turn=turn):
             return Owner(turn=turn or "")
-        case ApprovalCard(approvals=asked):
-            return Owner(approvals=frozenset(asked))
+        case ApprovalCard(approvals=approvals):
+            return Owner(approvals=frozenset(approvals))
         case Settle(outcome=outcome):
             return Owner(approvals=frozenset(call.approval for call in outcome.card.calls))
         case _:
@@ -234,25 +233,25 @@ def _blobs(row: Row) -> tuple[str, ...]:
 def _decoded(body: bytes) -> Item:
     """Decode the body of a row; older ones store an uncertainty as four fields."""
     try:
-        return codec.decode(_Said, body).item
+        return codec.decode(_Body, body).item
     except RecordUnreadable:
-        said = codec.decode(dict[str, str | dict[str, object]], body)
-        item = said.get("item")
+        fields = codec.decode(dict[str, str | dict[str, object]], body)
+        item = fields.get("item")
         if not isinstance(item, dict) or "uncertain" not in item:
             raise
         names = {"uncertain": "may_stand", "mark": "mark", "late": "late", "second": "second"}
-        kept = {new: item.pop(old) for old, new in names.items() if old in item}
-        item["uncertainty"] = {TAG: Uncertainty.__name__, **kept}
-        return codec.decode(_Said, codec.encode(said)).item
+        moved = {new: item.pop(old) for old, new in names.items() if old in item}
+        item["uncertainty"] = {TAG: Uncertainty.__name__, **moved}
+        return codec.decode(_Body, codec.encode(fields)).item
 
 
 OUTBOX: Table[Item] = Table(
     kind=RowKind.OUTBOX,
-    codec=Codec(encode=lambda item: codec.encode(_Said(item=item)), decode=_decoded),
+    codec=Codec(encode=lambda item: codec.encode(_Body(item=item)), decode=_decoded),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
-    keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_sooner),
+    keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_age_of),
     subject=Subject.WRITER,
-    owner=_whose,
+    owner=_owner_of,
     blobs=_blobs,
     busy=frozenset(OPEN_STATES),
 )
@@ -262,10 +261,10 @@ class Notice(Value):
     """A sentence to operators about a problem, until it is in the outbox rows of their chats.
 
     Attributes:
-        text: In English.
-        others: In each language.
-        but: The key of an address that is left out.
-        but_channel: The name of a channel that is left out.
+        text: The sentence in English.
+        others: The sentence in each language.
+        but: The key of an address that does not get it.
+        but_channel: The name of a channel that does not get it.
     """
 
     text: str
@@ -294,9 +293,9 @@ def notice_row(key: str, says: Localized, *, but: str = "", but_channel: str = "
         but: As in `Notice`.
         but_channel: As in `Notice`.
     """
-    others: Translations = tuple((one, says.to(one)) for one in LANGUAGES)
-    told = Notice(text=says.to(ENGLISH), others=others, but=but, but_channel=but_channel)
-    return NOTICES.put(key, told, due_at=made_at(key) + timedelta(days=NOTICE_DAYS))
+    others: Translations = tuple((language, says.to(language)) for language in LANGUAGES)
+    notice = Notice(text=says.to(ENGLISH), others=others, but=but, but_channel=but_channel)
+    return NOTICES.put(key, notice, due_at=made_at(key) + timedelta(days=NOTICE_DAYS))
 
 
 def part_key(key: str, item: TextPost) -> str:
@@ -320,7 +319,7 @@ def first_key(key: str, item: TextPost) -> str:
 
 
 def posted(item: TextPost) -> int:
-    """Return how many messages the turn of a final has posted."""
+    """Return the count of messages that the turn of a final has posted."""
     return len(item.refs) if item.posted is None else item.posted
 
 
@@ -375,15 +374,15 @@ def stored(put: Put, version: int) -> Row:
     )
 
 
-def with_draft(item: TextPost, left: DraftRemainder) -> TextPost:
-    """Return the final with what was learned about its draft after it was committed."""
-    refs = (*left.refs, *(ref for ref in item.refs if ref not in left.refs))
-    counted = None if left.posted is None or left.posted == len(refs) else left.posted
-    mine, its = item.uncertainty, left.uncertainty
-    known = replace(
-        mine,
-        may_stand=mine.may_stand or its.may_stand,
-        mark=mine.mark or its.mark,
-        late=mine.late or its.late,
+def with_draft(item: TextPost, draft: DraftRemainder) -> TextPost:
+    """Return the final with the remainder of its draft, known only after the commit."""
+    refs = (*draft.refs, *(ref for ref in item.refs if ref not in draft.refs))
+    counted = None if draft.posted is None or draft.posted == len(refs) else draft.posted
+    own, drafted = item.uncertainty, draft.uncertainty
+    merged = replace(
+        own,
+        may_stand=own.may_stand or drafted.may_stand,
+        mark=own.mark or drafted.mark,
+        late=own.late or drafted.late,
     )
-    return replace(item, refs=refs, uncertainty=known, posted=counted)
+    return replace(item, refs=refs, uncertainty=merged, posted=counted)

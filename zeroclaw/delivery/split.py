@@ -1,13 +1,13 @@
 """Cut a Markdown text into messages that a channel can carry.
 
 A cut falls between blocks if possible, else between lines, else between words, and only then inside
-a word; never inside what a person sees as one character. A code fence that is cut is closed, and
+a word; never inside a visible character. A code fence that is cut is closed, and
 opened again with its language. A part that begins with a table row repeats the table's head above
 it. A part that begins inside a list loses the indentation that its missing parent gave it, so that
 it doesn't read as code.
 
-A cut depends on the text before it and on little of what comes after, so all parts of a growing
-text but the last stay as they are; a caller that must be sure of that starts at the last cut.
+A cut depends on the text before it and on little of the text after it, so all parts of a growing
+text but the last stay the same; a caller that relies on that starts at the last cut.
 """
 
 import re
@@ -37,7 +37,7 @@ RULER_BITS = 7
 LONGEST_LANGUAGE_CHARS = 32
 WORD_TRIES = 8
 # A longer table head would leave little room for rows, so it is not repeated.
-MOST_HEAD_CHARS = 400
+MAX_HEAD_CHARS = 400
 
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
@@ -48,7 +48,7 @@ _BORDER = re.compile(r"(?<!\\)\|")
 
 
 class _Cut(IntEnum):
-    """How good a cut the start of a line is."""
+    """The quality of a cut at the start of a line."""
 
     NEVER = 0
     LINE = 1
@@ -59,9 +59,9 @@ class Piece(Value):
     """One part of a text.
 
     Attributes:
-        end: Where it ends in the whole text; the next part begins there.
-        text: What is shown of the text since the last cut: fences are closed and opened, and white
-            space at the ends is left out; empty when all of it is blank.
+        end: Its end in the whole text; the next part begins there.
+        text: The text since the last cut as it is sent: with fences closed and opened, and without
+            white space at the ends; empty when all of it is blank.
     """
 
     end: int
@@ -80,13 +80,13 @@ class _Fence(Value):
 
 
 class _Line(Value):
-    """What is known at the start of a line.
+    """The state at the start of a line.
 
     Attributes:
-        start: Where it begins in the text.
-        cut: How good a cut it is.
+        start: Its position in the text.
+        cut: The quality of a cut here.
         fence: The fence that is open here, None for none.
-        indent: How far a list indents the line; 0 outside of lists.
+        indent: The columns by which a list indents the line; 0 outside of lists.
         hanging: The same for text after the line's own list marker.
         head: The head of the table that the line is a row of, empty for none.
     """
@@ -100,7 +100,7 @@ class _Line(Value):
 
 
 class _State(Struct, kw_only=True):
-    """The reader's state before a line: where it starts, and what is above it."""
+    """The reader's state before a line: its position, and its context above."""
 
     at: int = 0
     fence: _Fence | None = None
@@ -114,10 +114,10 @@ class _State(Struct, kw_only=True):
 def pieces(
     markdown: str, fits: Fits, *, start: int = 0, outline: "Outline | None" = None
 ) -> tuple[Piece, ...]:
-    """Return the parts of the text from `start` on; the shown ones fit, except a single code point.
+    """Return the parts of the text from `start` on; their texts fit, except a single code point.
 
     Args:
-        markdown: The whole text, even if only its end is wanted.
+        markdown: The whole text, even for parts of its end only.
         fits: Whether a channel can carry a text, measured after rendering. It need not be monotone.
             It is called about eight times per part, with texts of about the size of a part.
         start: An earlier piece's `end`; parts before it are not made again.
@@ -125,17 +125,17 @@ def pieces(
     """
     outline = outline or Outline()
     outline.read(markdown)
-    found: list[Piece] = []
+    parts: list[Piece] = []
     guess = FIRST_GUESS_CHARS
     while start < len(markdown):
-        whole = _show(outline, start, len(markdown))
-        if not found and fits(whole):
-            end, text = len(markdown), whole
+        rest = _part_between(outline, start, len(markdown))
+        if not parts and fits(rest):
+            end, text = len(markdown), rest
         else:
             end, text = _next_cut(outline, start, guess, fits)
-        found.append(Piece(end=end, text=text))
+        parts.append(Piece(end=end, text=text))
         guess, start = end - start, end
-    return tuple(found)
+    return tuple(parts)
 
 
 # --- reading the text ----------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Outline:
 
     Attributes:
         text: The text as it was read last.
-        starts: Where each line starts; sorted, as are the cuts.
+        starts: The position of each line; sorted, as are the cuts.
     """
 
     def __init__(self) -> None:
@@ -161,8 +161,8 @@ class Outline:
             self._forget_last()
         else:
             self._begin()
-        *whole, last = markdown[self._now.at :].split("\n")
-        for text in whole:
+        *complete, last = markdown[self._now.at :].split("\n")
+        for text in complete:
             self._read(text)
         self._last = copy(self._now)
         self._read(last)
@@ -184,9 +184,9 @@ class Outline:
         self._now = self._last
         if self.lines:
             self.lines.pop()
-        for known in (self.starts, self.line_cuts, self.block_cuts):
-            if known and known[-1] >= self._now.at:
-                known.pop()
+        for positions in (self.starts, self.line_cuts, self.block_cuts):
+            if positions and positions[-1] >= self._now.at:
+                positions.pop()
 
     def _add(self, line: _Line) -> None:
         self.lines.append(line)
@@ -202,12 +202,12 @@ class Outline:
             if text:
                 self._read_prose(text)
             else:
-                self._read_nothing()
+                self._read_empty()
         else:
             self._read_code(text, now.fence)
         now.at += len(text) + 1
 
-    def _read_nothing(self) -> None:
+    def _read_empty(self) -> None:
         """Read an empty line; a faster form of `_read_prose`, because a text may have thousands."""
         now = self._now
         now.head = now.above = ""
@@ -278,28 +278,28 @@ def head_of(above: str, line: str) -> str:
         above: The line with the names of the columns.
         line: The line that would separate it from the rows, such as `|---|--:|`.
     """
-    named, rule = above.strip(), line.strip()
+    names, rule = above.strip(), line.strip()
     is_rule = "|" in rule and "-" in rule and not rule.strip("|:- \t")
-    if not is_rule or "|" not in named or _columns(named) != _columns(rule):
+    if not is_rule or "|" not in names or _columns(names) != _columns(rule):
         return ""
-    head = f"{named}\n{rule}"
-    return head if len(head) <= MOST_HEAD_CHARS else ""
+    head = f"{names}\n{rule}"
+    return head if len(head) <= MAX_HEAD_CHARS else ""
 
 
 def _columns(row: str) -> int:
     return len(_BORDER.findall(row.removeprefix("|").removesuffix("|"))) + 1
 
 
-# --- showing a part ------------------------------------------------------------------------------
+# --- rendering a part ----------------------------------------------------------------------------
 
 
-def _show(outline: Outline, start: int, end: int) -> str:
-    """Return what is shown of the text between two cuts."""
+def _part_between(outline: Outline, start: int, end: int) -> str:
+    """Return the text between two cuts as it is sent."""
     first, last = outline.line_at(start), outline.line_at(end)
     content = outline.text[start:end]
-    take = first.indent if start == first.start else first.hanging
-    if take:
-        content, take = _without_indent(outline, content, first, take)
+    dedent = first.indent if start == first.start else first.hanging
+    if dedent:
+        content, dedent = _without_indent(outline, content, first, dedent)
     if first.fence is None:
         content = content.lstrip("\n")
         if first.head and start == first.start:
@@ -311,44 +311,44 @@ def _show(outline: Outline, start: int, end: int) -> str:
     if end == len(outline.text) or last.fence is None or torn:
         # Torn: a line that opens a fence was too long for one part, so this part opens none.
         return content.rstrip()
-    lead = last.fence.lead if last.fence.quoted else last.fence.lead[take:]
+    lead = last.fence.lead if last.fence.quoted else last.fence.lead[dedent:]
     content = content.removesuffix("\n")
     return f"{content}\n{lead}{last.fence.mark}"
 
 
-def _without_indent(outline: Outline, content: str, first: _Line, take: int) -> tuple[str, int]:
-    """Remove up to `take` columns of indentation from each line; prose indented less lowers `take`.
+def _without_indent(outline: Outline, content: str, first: _Line, dedent: int) -> tuple[str, int]:
+    """Remove up to `dedent` columns of indentation from each line; prose indented less lowers `dedent`.
 
     Returns:
         The content, and the columns taken from the last line of prose.
     """
-    shown: list[str] = []
+    lines: list[str] = []
     number = bisect_right(outline.starts, first.start) - 1
     for text in content.split("\n"):
         line = outline.lines[number]
         indent = len(text) - len(text.lstrip(" \t"))
-        if shown and text.strip() and line.fence is None:
-            take = min(take, indent)
-        shown.append(text[min(take, indent) :])
+        if lines and text.strip() and line.fence is None:
+            dedent = min(dedent, indent)
+        lines.append(text[min(dedent, indent) :])
         number += 1
-    return "\n".join(shown), take
+    return "\n".join(lines), dedent
 
 
 # --- finding a cut -------------------------------------------------------------------------------
 
 
 def _next_cut(outline: Outline, start: int, guess: int, fits: Fits) -> tuple[int, str]:
-    """Return where to cut, and what is then shown."""
+    """Return the next cut, and the part up to it as it is sent."""
     text = outline.text
-    room = _room(text, start, guess, lambda end: fits(_show(outline, start, end)))
+    room = _room(text, start, guess, lambda end: fits(_part_between(outline, start, end)))
     if room == len(text):
-        return room, _show(outline, start, room)
+        return room, _part_between(outline, start, room)
     if room > start:
         for end in _good_cuts(outline, start, room):
-            shown = _show(outline, start, end)
-            if end == room or fits(shown):
-                return end, shown
-        return room, _show(outline, start, room)
+            part = _part_between(outline, start, end)
+            if end == room or fits(part):
+                return end, part
+        return room, _part_between(outline, start, room)
     # Not even one character fits with its fences around it, so they are left out.
     room = _room(text, start, guess, lambda end: fits(text[start:end].strip()))
     room = max(room, start + 1)
@@ -359,7 +359,7 @@ def _room(text: str, start: int, guess: int, has_room: Callable[[int], bool]) ->
     """Return the furthest end that fits, `start` when none does; approximate for long parts.
 
     Steps from the guess in growing steps, then bisects, so that no text much longer than the answer
-    is ever shown. Ends are tried on a ruler that is coarser for long parts, because each question
+    is ever rendered. Ends are tried on a ruler that is coarser for long parts, because each question
     costs as much as the part is long, and the cut is put between blocks anyway. The ruler begins at
     the start, and text after an end does not change whether it fits, so the answer does not depend
     on later text either.
@@ -404,7 +404,7 @@ def _good_cuts(outline: Outline, start: int, room: int) -> tuple[int, ...]:
     """Return the last cut of each kind, best first; cuts that leave a tiny part come last."""
     reach = room
     if outline.line_at(room).fence is None:
-        # White space at the end of a part is not shown, so it always fits.
+        # White space at the end of a part is not sent, so it always fits.
         text = outline.text
         while reach < len(text) and text[reach] in " \n":
             reach += 1
@@ -425,7 +425,7 @@ def _last(cuts: Sequence[int], reach: int) -> int:
 
 
 def _last_word(text: str, start: int, reach: int) -> int:
-    """Return where the last word starts that is safe at the start of a line, 0 for none."""
+    """Return the start of the last word that is safe at the start of a line, 0 for none."""
     for _ in range(WORD_TRIES):
         space = text.rfind(" ", start, reach)
         if space < 0:

@@ -178,13 +178,11 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         card = self.ids.ulid()
         gated: list[_Gated] = []
         room = MOST_CARD_CHARS
-        for order, tool_call in enumerate(calls):
+        for order, item in enumerate(calls):
             if order >= MOST_CALLS:
                 await asyncio.sleep(0)  # a hostile model may send thousands
-            action = ActionId(self.ids.ulid())
-            case = _Case(
-                call=tool_call, id=action, setting=setting, card=card, order=order, room=room
-            )
+            id_ = ActionId(self.ids.ulid())
+            case = _Case(call=item, id=id_, setting=setting, card=card, order=order, room=room)
             gated.append(await self._gate(case))
             if gated[-1].approval is not None:
                 room -= len(gated[-1].approval.arguments)
@@ -257,13 +255,12 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         return Stopped(reason=reason, for_people=for_people, by=ruled.ruling.by)
 
     def _cleared(self, ruled: _Ruled) -> Cleared:
+        query, policy = ruled.query, ruled.policy
         return Cleared(
             tool=ruled.ready.tool,
-            permits=permits(
-                ruled.query, ruled.ruling, policy=ruled.policy, protected=self.protected
-            ),
-            in_message=ruled.query.in_message is True,
-            policy=ruled.policy,
+            permits=permits(query, ruled.ruling, policy=policy, protected=self.protected),
+            in_message=query.in_message is True,
+            policy=policy,
         )
 
     async def _gate(self, case: _Case) -> _Gated:
@@ -281,10 +278,10 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
 
     def _decided(self, case: _Case, ready: _Ready, at: datetime) -> _Gated:
         ruled, action = self._ruled(ready, case.setting, at), ready.action
-        frozen, approval, cleared = freeze(action), None, None
+        decision, frozen, approval, cleared = ruled.ruling.decision, freeze(action), None, None
         execution = self.settings.config.runtime.tool_execution
         sequential = "sequential" in {ready.tool.spec.execution, execution}
-        match ruled.ruling.decision.effect:
+        match decision.effect:
             case "allow":
                 verdict = Allowed(action=case.id, sequential=sequential)
                 cleared = self._cleared(ruled)
@@ -292,9 +289,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 displayed = card_arguments(action.arguments, self.redactor, case.room)
                 address = case.setting.context.address
                 if isinstance(displayed, Unshowable):
-                    decision = replace(
-                        ruled.ruling.decision, effect="deny", reason=displayed.reason
-                    )
+                    decision = replace(decision, effect="deny", reason=displayed.reason)
                     ruling = Ruling(decision=decision, by="card", detail=displayed.reason)
                     ruled = replace(ruled, ruling=ruling)
                     verdict = self._ruled_out(case, ruled)
@@ -311,7 +306,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             case "deny":
                 verdict = self._ruled_out(case, ruled)
             case _:
-                assert_never(ruled.ruling.decision.effect)
+                assert_never(decision.effect)
         entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=action.tool, hash=frozen.hash)
         return _Gated(
             verdict=verdict,
@@ -357,7 +352,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
 
     def _usable_tools(self, setting: Setting) -> list[str]:
         """Return the tools of which the requester may make some call."""
-        principal, policy = setting.current_principal or setting.context.principal, self.policy()
+        principal, policy = setting.principal, self.policy()
         calls = {
             name: any_call(
                 tool.spec, principal, now=self.clock.now(), direct=setting.context.address.direct
@@ -369,7 +364,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     def _ruled(self, ready: _Ready, setting: Setting, at: datetime) -> _Ruled:
         action, facts, policy = ready.action, ready.facts, self.policy()
         query = Query(
-            principal=setting.current_principal or setting.context.principal,
+            principal=setting.principal,
             action=f"tool:{action.tool}",
             now=at,
             resources=action.resources,
@@ -404,17 +399,14 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         may_answer = self.settings.config.approvals.requester_may_answer
         if not answerer:  # a row of an earlier release
             return may_answer
-        approver, requester = self.approver_now(answerer, tool), setting.context.principal
-        return approver is not None and (
-            may_answer
-            or not any(
-                is_same_person(principal, approver)
-                for principal in (requester, setting.current_principal or requester)
-            )
-        )
+        approver = self.approver_now(answerer, tool)
+        if approver is None or may_answer:
+            return approver is not None
+        requesters = (setting.context.principal, setting.principal)
+        return not any(is_same_person(requester, approver) for requester in requesters)
 
     def _approval(
-        self, case: _Case, ruled: _Ruled, frozen: Frozen, displayed: CardArguments
+        self, case: _Case, ruled: _Ruled, frozen: Frozen, arguments: CardArguments
     ) -> Approval:
         ready, settings = ruled.ready, self.settings.config.approvals
         action, facts = ready.action, ready.facts
@@ -439,8 +431,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
                 for language in LANGUAGES
                 if language != ENGLISH
             ),
-            arguments=displayed.text,
-            hidden=displayed.hidden,
+            arguments=arguments.text,
+            hidden=arguments.hidden,
             scope=scope,
             why=decision.reason,
             reasons=reasons_of(ruled.policy, decision, case.setting.taint.sources_for(facts)),
@@ -460,18 +452,15 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
 
     def _ruled_out(self, case: _Case, ruled: _Ruled) -> Denied:
         language, action = _language_of(case.setting), ruled.ready.action
-        for_people = catalogue.CALL_DID_NOT_RUN.to(
-            language, tool=action.tool, why=_reason_for_people(ruled)
-        )
+        reason = _reason_for_people(ruled)
+        text = catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=reason)
         reason = f"`{action.tool}` may not run: {ruled.ruling.decision.reason}"
-        return self._denied(case, reason, ruled.query.now, action, for_people=for_people)
+        return self._denied(case, reason, ruled.query.now, action, for_people=text)
 
     def _unreachable(self, case: _Case, action: Action, at: datetime) -> Denied:
         """Return the denial of a call when no approver can be reached."""
-        for_people = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
-        return self._denied(
-            case, wording.unreachable(action.tool), at, action, for_people=for_people
-        )
+        text = catalogue.CALL_UNREACHABLE.to(_language_of(case.setting), tool=action.tool)
+        return self._denied(case, wording.unreachable(action.tool), at, action, for_people=text)
 
     def _denied(
         self,
@@ -511,9 +500,7 @@ async def resolve_resources(
     if isinstance(named, Raised):
         return None, named.line
     # A file's name may not be UTF-8, and a third party's tool may return anything.
-    normal = call_now(
-        lambda: normal_order(resource_form(resource.encode().decode()) for resource in named)
-    )
+    normal = call_now(lambda: normal_order(resource_form(name.encode().decode()) for name in named))
     if isinstance(normal, Raised):
         form = "UTF-8"
         if isinstance(normal.error, ValueError) and not isinstance(normal.error, UnicodeError):

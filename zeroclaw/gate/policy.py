@@ -259,10 +259,8 @@ class PolicySet:
             if _mismatch(replace(compiled, resources=()), open_query, names, None):
                 continue
             effect = compiled.statement.effect
-            is_allowed = effect == "allow" or (
-                effect == "ask" and compiled.statement.id in answered
-            )
-            (allowing if is_allowed else refusing).append(compiled)
+            is_approved = effect == "ask" and compiled.statement.id in answered
+            (allowing if effect == "allow" or is_approved else refusing).append(compiled)
         allowed, refused = _any_of(allowing), _any_of(refusing)
         return lambda resource: allowed(resource) and not refused(resource)
 
@@ -498,10 +496,10 @@ def reasons_of(
     """Return the statements that made a decision of this policy; `sources` are of untrusted text."""
     return tuple(
         Reason(
-            statement=made.id, note=made.note, sources=sources if "untrusted" in made.when else ()
+            statement=rule.id, note=rule.note, sources=sources if "untrusted" in rule.when else ()
         )
-        for made in policy.statements
-        if made.id in decision.statements
+        for rule in policy.statements
+        if rule.id in decision.statements
     )
 
 

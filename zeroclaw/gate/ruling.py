@@ -100,11 +100,8 @@ def may_be_granted(query: Query, decision: Decision, policy: PolicySet) -> bool:
     """
     if decision.effect != "ask" or query.facts is None:
         return False
-    is_untrusted = any(
-        statement.when.get("untrusted") is True
-        for statement in policy.statements
-        if statement.id in decision.statements
-    )
+    asking = (entry for entry in policy.statements if entry.id in decision.statements)
+    is_untrusted = any(entry.when.get("untrusted") is True for entry in asking)
     return not (is_untrusted and "exec" in query.facts.effects)
 
 

@@ -45,6 +45,11 @@ class Setting(Value):
     taint: Taint = Taint()
     compaction: bool = False
 
+    @property
+    def principal(self) -> Principal:
+        """The principal with their current data."""
+        return self.current_principal or self.context.principal
+
 
 class Allowed(Value):
     """The call may run.

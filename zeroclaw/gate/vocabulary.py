@@ -63,17 +63,11 @@ class _Fault(str):
 def check_names(statement: Statement, path: str, vocabulary: Vocabulary) -> Findings:
     """Return the faults of a statement's names."""
     lines = [
-        *(
-            line
-            for action in statement.actions
-            for line in _action(action, f"{path}.actions", vocabulary)
-        ),
-        *_principals(statement.principals, f"{path}.principals", vocabulary),
+        *_faults_of_actions(statement.actions, f"{path}.actions", vocabulary),
+        *_faults_of_principals(statement.principals, f"{path}.principals", vocabulary),
     ]
     if not lines and not any(actions_of(statement, vocabulary)):
-        kinds = ", ".join(
-            dict.fromkeys(resource.partition(":")[0] for resource in statement.resources)
-        )
+        kinds = ", ".join(dict.fromkeys(name.partition(":")[0] for name in statement.resources))
         lines.append(
             f"{path}.resources: the statement never matches, for none of its `actions` touches a "
             f"resource of the kind {kinds}"
@@ -87,7 +81,7 @@ def check_approvers(approvers: Iterable[str], path: str, vocabulary: Vocabulary)
     for approver in approvers:
         kind, _, name = approver.partition(":")
         if name and kind != "channel":
-            lines += _principals((approver,), path, vocabulary)
+            lines += _faults_of_principals((approver,), path, vocabulary)
         else:
             forms = "give `role:<name>`, `person:<name>` or `<channel>:<sender id>`"
             lines.append(_Fault(f"{path}: `{approver}` is no principal; {forms}"))
@@ -181,18 +175,21 @@ def _may_touch(statement: Statement, action: str, vocabulary: Vocabulary) -> boo
     return kinds is None or "*" in touched or not kinds.isdisjoint(touched)
 
 
-def _action(action: str, path: str, vocabulary: Vocabulary) -> Iterator[str]:
-    kind, _, name = action.partition(":")
-    names = vocabulary.commands if kind == "command" else vocabulary.tools
-    noun = "command" if kind == "command" else "tool"
-    if "*" not in action:
-        if name not in names:
-            yield _Fault(f"{path}: no {noun} is called `{name}`{_meant(name, names)}")
-    elif not any(wildcard(action)(existing) for existing in _actions(vocabulary)):
-        yield f"{path}: `{action}` matches no {noun}"
+def _faults_of_actions(actions: Iterable[str], path: str, vocabulary: Vocabulary) -> Iterator[str]:
+    for action in actions:
+        kind, _, name = action.partition(":")
+        names = vocabulary.commands if kind == "command" else vocabulary.tools
+        noun = "command" if kind == "command" else "tool"
+        if "*" not in action:
+            if name not in names:
+                yield _Fault(f"{path}: no {noun} is called `{name}`{_meant(name, names)}")
+        elif not any(map(wildcard(action), _actions(vocabulary))):
+            yield f"{path}: `{action}` matches no {noun}"
 
 
-def _principals(principals: Iterable[str], path: str, vocabulary: Vocabulary) -> Iterator[str]:
+def _faults_of_principals(
+    principals: Iterable[str], path: str, vocabulary: Vocabulary
+) -> Iterator[str]:
     roles = {role for names in vocabulary.people.values() for role in names}
     kinds = {"role", "person", "channel", *vocabulary.channels}
     for principal in principals:

@@ -151,7 +151,9 @@ class Approvals(Struct, eq=False):
         address, principal, language = invocation.address, invocation.principal, invocation.language
         lines: list[str] = []
         at, place = self.context.clock.now(), address.key()
-        approvers = approvals.approver_names(self.context.settings.config.approvals.approvers, language)
+        approvers = approvals.approver_names(
+            self.context.settings.config.approvals.approvers, language
+        )
         async for request in APPROVALS.readable(self.context.store, state="pending"):
             may = self.context.may_approve(principal, request.tool)
             number = number_of(request, place)

@@ -143,7 +143,7 @@ class TurnLoop:
                 self._count(state)
                 self._publish_stages(previous, state)
                 if isinstance(state, Calling):
-                    self.draft.works(batch.progress(state.batch))
+                    self.draft.show_tools(batch.progress(state.batch))
                 for effect in effects:
                     self._perform(effect, group)
                 if isinstance(state, Done):

@@ -56,17 +56,17 @@ def done(call: int) -> Landed:
 
 def failed(call: int) -> Landed:
     """Nothing has arrived."""
-    return Landed(call=call, outcome=Unreachable(why="away"))
+    return Landed(call=call, outcome=Unreachable(reason="away"))
 
 
 def refused(call: int, *, gone: bool = False, markup: bool = False) -> Landed:
     """The platform refused it for good."""
-    return Landed(call=call, outcome=Rejected(why="no", gone=gone, markup=markup))
+    return Landed(call=call, outcome=Rejected(reason="no", gone=gone, markup=markup))
 
 
 def lost(call: int) -> Landed:
     """It may have arrived."""
-    return Landed(call=call, outcome=Unknown(why="no answer"))
+    return Landed(call=call, outcome=Unknown(reason="no answer"))
 
 
 class World(RuleBasedStateMachine):

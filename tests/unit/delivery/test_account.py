@@ -19,10 +19,10 @@ from tests.unit.delivery.rig import (
     unnoted,
 )
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.account import AT_ONCE_CHARS, REFUSED_S, Account, Markdown, is_much
+from zeroclaw.delivery.account import AT_ONCE_CHARS, REFUSED_S, Account, Markdown, is_slow
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
-from zeroclaw.delivery.posting import parted
+from zeroclaw.delivery.posting import split_text
 from zeroclaw.envelope import Address, CheckedReceipt, OutgoingFile
 from zeroclaw.errors import ChannelRejected, ChannelUnauthorized, NotSupported, RateLimited
 from zeroclaw.redact import MARKER
@@ -75,17 +75,20 @@ async def test_a_call_that_hangs_ends_as_lost() -> None:
         outcome = await rig.accounts["chat"].post(
             rig.channel.address(), Markdown(text="a", key="k")
         )
-        assert outcome == Unknown(why="no answer within 20 s", late=True)
+        assert outcome == Unknown(reason="no answer within 20 s", late=True)
         assert rig.clock.monotonic() == CALL_TIMEOUT_S
 
 
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (RateLimited("slow down", retry_after_s=3), Unreachable(why="slow down", retry_after_s=3)),
-        (ChannelRejected("gone", gone=True), Rejected(why="gone", gone=True)),
-        (NotSupported("no"), Rejected(why="no")),
-        (ValueError("secret"), Unknown(why="raised ValueError", broken=True)),
+        (
+            RateLimited("slow down", retry_after_s=3),
+            Unreachable(reason="slow down", retry_after_s=3),
+        ),
+        (ChannelRejected("gone", gone=True), Rejected(reason="gone", gone=True)),
+        (NotSupported("no"), Rejected(reason="no")),
+        (ValueError("secret"), Unknown(reason="raised ValueError", broken=True)),
     ],
 )
 async def test_whatever_a_channel_raises_becomes_an_ending(
@@ -164,15 +167,15 @@ async def test_credentials_that_are_refused_are_tried_seldom_whoever_waits() -> 
             return await account.post(to, Markdown(text="a", key="k"))
 
         rig.channel.will("send", *[REFUSED] * 4)
-        assert await post() == Unreachable(why="the login was refused", needs_operator=True)
-        held = Unreachable(why="`chat` has refused the credentials just now")
+        assert await post() == Unreachable(reason="the login was refused", needs_operator=True)
+        held = Unreachable(reason="`chat` has refused the credentials just now")
         for wait_s in REFUSED_S[:2]:
             await rig.clock.sleep(wait_s - 0.5)
             assert await post() == held
             await rig.clock.sleep(0.5)
-            assert await post() == Unreachable(why="the login was refused", needs_operator=True)
+            assert await post() == Unreachable(reason="the login was refused", needs_operator=True)
         account.retry_now()
-        assert await post() == Unreachable(why="the login was refused", needs_operator=True)
+        assert await post() == Unreachable(reason="the login was refused", needs_operator=True)
         account.retry_now()
         assert isinstance(await post(), Delivered)
         why = "the login was refused"
@@ -313,7 +316,7 @@ async def test_a_long_text_is_rendered_and_looked_at_off_the_loop(chars: int, le
 def test_a_text_full_of_markup_is_long_much_sooner(text: str) -> None:
     """Each sign counts as ten letters more; short texts and plain ones are as long as they are."""
     signs = sum(one not in "a " for one in text)
-    assert is_much(text) is (len(text) + 10 * signs > AT_ONCE_CHARS)
+    assert is_slow(text) is (len(text) + 10 * signs > AT_ONCE_CHARS)
 
 
 async def test_an_answer_that_markup_makes_long_is_measured_off_the_loop() -> None:
@@ -324,6 +327,6 @@ async def test_an_answer_that_markup_makes_long_is_measured_off_the_loop() -> No
         threads.add(threading.current_thread() is not threading.main_thread())
         return len(part) <= 50_000
 
-    assert await parted(text, fits) == (text,)
-    assert await parted("word " * 5_000, fits)
+    assert await split_text(text, fits) == (text,)
+    assert await split_text("word " * 5_000, fits)
     assert threads == {True}

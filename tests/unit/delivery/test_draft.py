@@ -130,7 +130,7 @@ def test_what_a_person_reads_before_they_answer_is_asked_for_sooner() -> None:
     draft, effects = play(draft, card)
     assert effects == [RequestSlot(message="", soon=True)]
     draft, _ = play(draft, Granted(), sent(0, "m0"), show(1, "ab"))
-    assert draft.asked == RequestSlot(message="m0")
+    assert draft.requested == RequestSlot(message="m0")
     draft, effects = play(draft, card)
     assert effects == [RequestSlot(message="m0", soon=True)]
     assert play(draft, show(2, "abc"))[1] == [RequestSlot(message="m0")]

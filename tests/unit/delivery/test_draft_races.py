@@ -26,7 +26,7 @@ MUTANTS = [
     pytest.param(
         "(frame.fence, frame.number) > (draft.fence, draft.number)", "True", id="older after newer"
     ),
-    pytest.param("newer and not draft.closed", "newer", id="takes frames after the end"),
+    pytest.param("is_later and not draft.closed", "is_later", id="takes frames after the end"),
     pytest.param(
         "is_over = draft.closed or draft.muted or draft",
         "is_over = draft.muted or draft",
@@ -73,8 +73,8 @@ MUTANTS = [
         id="edits idly",
     ),
     pytest.param(
-        "    if ask != draft.asked:\n",
-        "    if ask is not None and draft.asked is None:\n",
+        "    if request != draft.requested:\n",
+        "    if request is not None and draft.requested is None:\n",
         id="asks for the wrong message",
     ),
     pytest.param(

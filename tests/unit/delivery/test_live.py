@@ -28,7 +28,7 @@ from tests.unit.delivery.rig import (
 )
 from zeroclaw.channel import Budget, ToolProgress
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.live import NOT_YET_S, TYPING_S, DraftRemainder, Live, NewDraft
+from zeroclaw.delivery.live import TYPING_DELAY_S, TYPING_S, DraftRemainder, Live, NewDraft
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import (
     ChannelRejected,
@@ -411,7 +411,7 @@ async def test_a_text_that_comes_soon_needs_no_sign() -> None:
     """No call is spent on what is overtaken at once (P6)."""
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
-        await rig.clock.sleep(NOT_YET_S / 2)
+        await rig.clock.sleep(TYPING_DELAY_S / 2)
         handle.show(0, "a")
         await rig.clock.sleep(TYPING_S * 3)
         assert names(rig) == ["send"]
@@ -424,7 +424,7 @@ async def test_no_sign_is_begun_when_all_is_over() -> None:
     asyncio.get_running_loop().set_exception_handler(lambda _, what: faults.append(what))
     async with running(platform(TYPES)) as rig:
         draft(rig)
-    await rig.clock.sleep(NOT_YET_S * 2)
+    await rig.clock.sleep(TYPING_DELAY_S * 2)
     assert (names(rig), faults) == ([], [])
 
 
@@ -462,7 +462,7 @@ async def test_a_turn_without_text_stops_typing_when_it_ends() -> None:
     """Nothing is shown for a turn that is over."""
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
-        await rig.clock.sleep(NOT_YET_S * 2)
+        await rig.clock.sleep(TYPING_DELAY_S * 2)
         await handle.close()
         await rig.clock.sleep(TYPING_S * 3)
         assert names(rig) == ["typing"]
@@ -482,7 +482,7 @@ async def test_typing_that_hangs_delays_no_text() -> None:
     async with running(platform(TYPES)) as rig:
         rig.channel.will("typing", Hang())
         handle = draft(rig)
-        await rig.clock.sleep(NOT_YET_S * 2)
+        await rig.clock.sleep(TYPING_DELAY_S * 2)
         handle.show(0, "a")
         await rig.clock.sleep(0.1)
         assert names(rig) == ["typing", "send"]
@@ -534,14 +534,14 @@ async def test_what_tools_do_is_told_at_once_and_again_until_they_end() -> None:
         handle = draft(rig)
         handle.show(0, "a")
         await handle.at_rest()
-        handle.works((SHELL,))
-        handle.works((SHELL,))
+        handle.show_tools((SHELL,))
+        handle.show_tools((SHELL,))
         await rig.clock.sleep(TYPING_S * 1.5)
         assert told(rig) == ["shell running", "shell running"]
-        handle.works((ENDED,))
+        handle.show_tools((ENDED,))
         await rig.clock.sleep(TYPING_S * 3)
         assert told(rig) == ["shell running", "shell running", "shell ok"]
-        handle.works((replace(SHELL, key="2"),))
+        handle.show_tools((replace(SHELL, key="2"),))
         await rig.clock.sleep(TYPING_S / 2)
         assert told(rig)[3:] == ["shell running"]
         await handle.close()
@@ -555,7 +555,7 @@ async def test_the_end_of_a_tool_that_was_not_heard_is_told_again() -> None:
         handle.show(0, "a")
         await handle.at_rest()
         rig.channel.will("typing", ChannelUnavailable("no route"))
-        handle.works((ENDED,))
+        handle.show_tools((ENDED,))
         await rig.clock.sleep(TYPING_S * 3)
         assert told(rig) == ["shell ok", "shell ok"]
         await handle.close()
@@ -565,9 +565,9 @@ async def test_before_the_first_text_one_sign_names_the_tools() -> None:
     """There are not two signs at the same time, and the plain one goes on when no tool runs."""
     async with running(platform(NAMES)) as rig:
         handle = draft(rig)
-        handle.works((SHELL,))
+        handle.show_tools((SHELL,))
         await rig.clock.sleep(TYPING_S * 1.5)
-        handle.works((ENDED,))
+        handle.show_tools((ENDED,))
         await rig.clock.sleep(TYPING_S)
         assert told(rig) == ["shell running", "shell running", "shell ok", ""]
         await handle.close()
@@ -577,7 +577,7 @@ async def test_a_secret_in_the_name_of_a_tool_is_masked() -> None:
     """Servers of others name tools; people read no name that was not looked at (P6, P7)."""
     async with running(platform(NAMES), screen=masked) as rig:
         handle = draft(rig)
-        handle.works((replace(ENDED, tool="s3cret"),))
+        handle.show_tools((replace(ENDED, tool="s3cret"),))
         await rig.clock.sleep(TYPING_S / 2)
         assert told(rig)[0] == "***et ok"
         await handle.close()
@@ -587,7 +587,7 @@ async def test_a_platform_that_names_no_tools_is_told_of_none() -> None:
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
         handle.show(0, "a")
-        handle.works((SHELL,))
+        handle.show_tools((SHELL,))
         await rig.clock.sleep(TYPING_S * 3)
         assert told(rig) == []
         await handle.close()

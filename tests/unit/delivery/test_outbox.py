@@ -36,7 +36,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.live import NewDraft
-from zeroclaw.delivery.reconcile import MOST_BARRED, MOST_LOST
+from zeroclaw.delivery.reconcile import MAX_BARRED, MAX_LOST
 from zeroclaw.delivery.rows import (
     CERTAIN,
     OUTBOX,
@@ -469,9 +469,9 @@ async def test_what_is_lost_every_time_is_given_up_and_told(
 ) -> None:
     """An adapter that breaks down, or a platform that answers too late, fills no chat (P1)."""
     async with running(platform(capabilities)) as rig:
-        rig.channel.will("send", *[fault] * MOST_LOST)
+        rig.channel.will("send", *[fault] * MAX_LOST)
         await rig.deliver(final(rig, "done"))
-        assert len(rig.channel.called("send")) == MOST_LOST
+        assert len(rig.channel.called("send")) == MAX_LOST
         assert rig.hooks.reasons == [why]
 
 
@@ -599,7 +599,7 @@ BARRED = ChannelUnavailable("something before it answers in its place", barred=T
 async def test_what_is_barred_on_its_way_while_others_arrive_is_given_up_and_told() -> None:
     """A firewall may take offence at its words; what is said after it must not wait for ever (P1)."""
     async with running(platform()) as rig:
-        rig.channel.will("send", *[BARRED] * (1 + MOST_BARRED))
+        rig.channel.will("send", *[BARRED] * (1 + MAX_BARRED))
         first, second = final(rig, "done"), final(rig, "next")
         await rig.commit(first, second)
         account = rig.accounts["chat"]
@@ -614,7 +614,7 @@ async def test_what_is_barred_on_its_way_while_others_arrive_is_given_up_and_tol
 async def test_what_was_barred_often_may_still_be_lost_as_often_as_anything_else() -> None:
     """A call that arrived may not be given up for those that a firewall kept from arriving (P1)."""
     async with running(platform()) as rig:
-        rig.channel.will("send", *[BARRED] * (1 + MOST_LOST), KeyError("fault"))
+        rig.channel.will("send", *[BARRED] * (1 + MAX_LOST), KeyError("fault"))
         only = final(rig, "done")
         await rig.commit(only)
         while rig.channel.faults["send"]:
@@ -627,7 +627,7 @@ async def test_what_was_barred_often_may_still_be_lost_as_often_as_anything_else
 async def test_what_is_barred_with_all_others_is_tried_without_end() -> None:
     """It may pass when the way is free again (P1)."""
     async with running(platform()) as rig:
-        rig.channel.will("send", *[BARRED] * 5 * MOST_BARRED)
+        rig.channel.will("send", *[BARRED] * 5 * MAX_BARRED)
         outage = rig.accounts["chat"].outage
         outage.begin()
         outage.end()  # the way was free once

@@ -37,7 +37,7 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
-from zeroclaw.delivery.reconcile import MOST_LOST
+from zeroclaw.delivery.reconcile import MAX_LOST
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, Settle, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
@@ -710,7 +710,7 @@ def _fault(kind: str) -> Exception | Lost | Hang | None:
 
 @pytest.mark.slow
 @given(
-    sends=st.lists(SENDINGS, max_size=MOST_LOST - 1),  # one more, and it is given up
+    sends=st.lists(SENDINGS, max_size=MAX_LOST - 1),  # one more, and it is given up
     looks=st.lists(OTHERS, max_size=5),
     changes=st.lists(OTHERS, max_size=4),
     steps=st.lists(st.integers(0, 3), min_size=1, max_size=5),

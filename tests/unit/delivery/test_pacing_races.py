@@ -302,7 +302,7 @@ MUTANTS = [
     ),
     pytest.param(
         "state = _after_a_call(state, chat, max(granted + LATE_S, state.account.at))",
-        "state = replace(state, under_way=_less(state.under_way, chat))",
+        "state = replace(state, under_way=_without_key(state.under_way, chat))",
         id="forgets a late call",
     ),
     pytest.param(
@@ -316,13 +316,13 @@ MUTANTS = [
     pytest.param(
         "state = replace(state, busy=state.busy - {event.chat})", "pass", id="holds a chat for good"
     ),
-    pytest.param("kept + len(under_way)", "kept", id="forgets calls under way"),
+    pytest.param("reserve + len(under_way)", "reserve", id="forgets calls under way"),
     pytest.param("if request.chat not in promised]", "]", id="gives a final's token to a draft"),
     pytest.param("(*effects, WakeAt(at=wake_at))", "(*effects, WakeAt(at=at))", id="rings at once"),
     pytest.param("if wake_at < inf else", "if wake_at < at else", id="sets no alarm"),
     pytest.param(
-        "kept = _left(budget, rank, at - state.started)\n",
-        "kept = 0\n",
+        "reserve = _reserve(budget, rank, at - state.started)\n",
+        "reserve = 0\n",
         id="lets drafts take all of the account",
     ),
     pytest.param(

@@ -16,8 +16,8 @@ from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.cuts import contents_of, split
 from tests.unit.delivery.rig import CAPABILITIES, running
-from zeroclaw.delivery.posting import parted
-from zeroclaw.delivery.split import MOST_HEAD_CHARS, Fits, Outline, head_of, pieces
+from zeroclaw.delivery.posting import split_text
+from zeroclaw.delivery.split import MAX_HEAD_CHARS, Fits, Outline, head_of, pieces
 from zeroclaw.envelope import Rendered
 from zeroclaw.value import replace
 
@@ -458,7 +458,7 @@ def test_all_rows_are_there_in_order_and_each_part_is_a_table(rows: list[str], l
         ("| a |", "|-x-|"),
         ("| a | b |", "|---|"),
         (r"| a \| b |", "|---|---|"),
-        (f"| {'a' * MOST_HEAD_CHARS} |", "|---|"),
+        (f"| {'a' * MAX_HEAD_CHARS} |", "|---|"),
     ],
 )
 def test_what_is_no_head_is_none(above: str, line: str) -> None:
@@ -481,14 +481,14 @@ async def test_a_long_text_is_cut_as_a_short_one_and_off_the_event_loop(text: st
         in_loop.add(threading.current_thread() is threading.main_thread())
         return len(part) <= 500
 
-    parts = await parted(text, fits)
+    parts = await split_text(text, fits)
     assert in_loop == {False}
     assert parts == split(text, lambda part: len(part) <= 500)
     assert len(parts) > 1
 
 
 async def test_a_blank_text_has_no_parts() -> None:
-    assert await parted(" \n", lambda _: True) == ()
+    assert await split_text(" \n", lambda _: True) == ()
 
 
 class Counting(ScriptedChannel):
@@ -507,7 +507,7 @@ async def test_a_long_text_is_never_rendered_whole() -> None:
     channel = Counting(clock=LoopClock(), capabilities=large)
     async with running(channel) as rig:
         text = "**word** and _more_ " * 1500
-        parts = await parted(text, rig.accounts["chat"].fits)
+        parts = await split_text(text, rig.accounts["chat"].fits)
         assert "".join("".join(parts).split()) == "".join(text.split())
         assert max(channel.lengths) <= 2 * 4096
         assert sum(channel.lengths) < 10 * len(text)
@@ -527,5 +527,5 @@ class Watched(str):
 async def test_the_lines_of_a_long_text_are_read_off_the_event_loop() -> None:
     """A text of 40,000 line ends takes no time of another conversation (P9)."""
     text = Watched("\n" * 40_000 + "end")
-    assert await parted(text, lambda part: len(part) <= 4096) == ("end",)
+    assert await split_text(text, lambda part: len(part) <= 4096) == ("end",)
     assert text.read_in is not threading.main_thread()

@@ -158,7 +158,7 @@ async def through_the_gate(
     )
     asked = ToolCall(id="1", name=call[0], arguments=call[1])
     out = people().excluded_by(principal)
-    batch = await gate.gate_batch([asked], replace(SETTING, context=context, out=out))
+    batch = await gate.gate_batch([asked], replace(SETTING, context=context, revoked_by=out))
     (entry,) = [one for one in batch.audited if one.kind is Kind.EVALUATED]
     return entry.decision, entry.by, entry.statements
 

@@ -138,13 +138,19 @@ class Explainer(Value):
             notes.append("without arguments and resources the call counts as touching nothing")
         query = replace(query, resources=touched, arguments=checked)
         ruling = rule(
-            query, policy=policy, protected=self.protected, exclusion=asker.refusal, unresolved=unresolved
+            query,
+            policy=policy,
+            protected=self.protected,
+            exclusion=asker.refusal,
+            unresolved=unresolved,
         )
         if ruling.decision.effect == "ask":
             notes.append("a grant in force in the conversation would let it run without asking")
         decision = policy.decide(replace(query, untrusted=True))
         if ruling.decision.effect == "allow" and decision.effect != "allow":
-            notes.append(f"in a turn that holds untrusted text: {decision.effect}, {decision.reason}")
+            notes.append(
+                f"in a turn that holds untrusted text: {decision.effect}, {decision.reason}"
+            )
         return self._explained(query, ruling, *notes)
 
     def _explained(self, query: Query, ruling: Ruling, *notes: str) -> Explained:

@@ -29,7 +29,7 @@ from zeroclaw import (
     replace,
     without_mark_signs,
 )
-from zeroclaw.delivery.account import is_much
+from zeroclaw.delivery.account import is_slow
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RECEIPT = CheckedReceipt(token="t", tool="shell", summary="run <b>", outcome="ok", at=AT)
@@ -166,7 +166,7 @@ def test_what_would_take_long_to_read_stands_as_it_is() -> None:
 def test_what_is_rendered_on_the_event_loop_takes_few_steps(piece: str) -> None:
     """Some answers of 4,096 characters take ten times as many, and are rendered in a thread. P9."""
     text = (piece * 4_096)[:4_096]
-    while is_much(text):
+    while is_slow(text):
         text = text[: -max(1, len(piece))]
     assert calls_made(lambda: render.markdown(text)) <= 65_000
 
