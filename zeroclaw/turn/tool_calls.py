@@ -263,7 +263,7 @@ class ToolCalls:
                     files = partial(
                         checked_files,
                         returned,
-                        most_bytes=context.max_file_bytes,
+                        max_bytes=context.max_file_bytes,
                         redactor=self._services.gate.redactor,
                     )
                     returned = await self._services.results.share.run(
