@@ -51,7 +51,7 @@ MAX_TRIES = 5
 class Hooks(Protocol):
     """Writes that others add to the commit that ends a row; called just before it.
 
-    A hook plans like `Plan` does: it may be called again if what it read through `reads` changed.
+    A hook plans like `Plan` does: it may be called again if a row that it read has changed.
     Outbox rows among the writes are announced after the commit.
     """
 
@@ -180,10 +180,10 @@ class Outbox(Struct, eq=False, kw_only=True):
 
         The row must be announced, now or later.
         """
-        over = self._ends.setdefault(key, asyncio.Event())
+        end = self._ends.setdefault(key, asyncio.Event())
         # A row in a lane needs no read of the store: the worker reports its end.
         if key in self._waiting or await self._is_open(key):
-            await over.wait()
+            await end.wait()
 
     async def _is_open(self, key: str) -> bool:
         row = await self._row(key)
@@ -218,8 +218,8 @@ class Outbox(Struct, eq=False, kw_only=True):
             first = None
             is_over = row is None or await self._deliver(row)
             del self._waiting[key]
-            if is_over and (over := self._ends.get(key)) is not None:
-                over.set()
+            if is_over and (end := self._ends.get(key)) is not None:
+                end.set()
         del self._lanes[place]
 
     async def _row(self, key: str) -> Row | None:

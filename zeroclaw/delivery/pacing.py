@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 # The gap after a first refusal by a platform that states no interval.
 FIRST_GAP_S = 0.5
-# The longest wait after a refusal, on top of what the platform asked for, or after a failed call.
+# The longest wait after a refusal, on top of the one that the platform named, or after a failed call.
 LONGEST_GAP_S = 30.0
 GROWTH = 2.0
 DECAY = 0.8

@@ -39,7 +39,7 @@ class ToolFacts(Value):
 
 
 def facts_of(spec: ToolSpec) -> ToolFacts:
-    """Return what a tool declares; for one that declares no effects the worst is assumed."""
+    """Return the declared facts of a tool; for one without effects the worst is assumed."""
     if spec.effects:
         return ToolFacts(effects=spec.effects, risk=spec.risk, declared=True)
     return ToolFacts(effects=EFFECTS, risk="high", declared=False)
@@ -65,8 +65,8 @@ class Query(Value):
         own: The object belongs to the principal (their own turn); None when not known.
         untrusted: The model request behind the call contains text that no person here vouches for;
             None when not known.
-        in_message: The call contains only what the principal wrote themselves in this turn; None
-            when not known.
+        in_message: The call contains only text that the principal wrote in this turn; None when not
+            known.
         compaction: The bot itself stores a fact from messages that a summary will replace.
     """
 
@@ -184,7 +184,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "effects_any_of": effects_any_of,
     "risk_at_most": risk_at_most,
     "risk_at_least": risk_at_least,
-    # Whether the tool declares what it does.
+    # Whether the tool declares its effects.
     "declared": _is(lambda query: _require(query.facts, "tool").declared),
     "hour_between": hour_between,
     "weekday_in": weekday_in,

@@ -7,8 +7,8 @@ For each call, one after the other in request order (K3):
 
 Before a run: the hash is recomputed (S3-25), the tool must still exist, [guard hooks], the
 resources are resolved again and compared, protection and policy decide again with the current
-taint, [snapshot]. Steps in brackets are not implemented; they belong exactly there. Nothing here
-commits: what must be durable is returned, and the caller writes it in the one commit `gated`.
+taint, [snapshot]. Steps in brackets are not implemented; they belong exactly there. The gate
+commits nothing: it returns the durable records, and the caller writes them in the one commit `gated`.
 """
 
 import asyncio
@@ -114,7 +114,7 @@ class _Ready(Value):
 
     @property
     def facts(self) -> ToolFacts:
-        """What the tool declares."""
+        """The facts that the tool declares."""
         return facts_of(self.tool.spec)
 
 

@@ -1,6 +1,6 @@
 """Grants: an approval that lasts for a time, for one conversation, tool and set of resources.
 
-A grant turns an ASK of the policy into an ALLOW, and nothing else; a deny overrides it. A grant for
+A grant only turns an ASK of the policy into an ALLOW; a deny overrides it. A grant for
 a call that can execute things is bound to its exact arguments, because its resources do not depend
 on the command; see `scope`.
 """

@@ -7,8 +7,8 @@ Principals are `anyone`, `role:<name>`, `channel:<name>`, or exactly a principal
 `sandbox:<place>`, `notes:of:<principal>` and `notes:in:<chat>`, `results:<conversation>`,
 `attachment:<conversation>/<number>`, `skill:<name>`, `tools:<group>`. They are always compared in
 their normal form, so a folder and its contents are two patterns: `file:/srv/notes`,
-`file:/srv/notes/*`. A call's own resource may contain a `*` too: `host:*` is what a sandbox with
-network grants, and stands for all hosts.
+`file:/srv/notes/*`. A call's own resource may contain a `*` too: a sandbox with network grants
+`host:*`, which stands for all hosts.
 
 The rules, each of which is also in `tests/spec/policy_spec.py`:
 
@@ -21,7 +21,7 @@ The rules, each of which is also in `tests/spec/policy_spec.py`:
   must cover all of it; deny and ask match if they name any part of it.
 - Deny and ask compare paths without regard to letter case, because some file systems do the same;
   allow compares them exactly.
-- `file:/dir/**` is a walk: everything below a directory, where the run skips what it may not touch.
+- `file:/dir/**` is a walk: everything below a directory, where the run skips all paths that it may not touch.
   So deny and ask match it only if they cover all of it; `walk` applies them to the files inside.
 - A statement that names resources never matches a call without them.
 - Unknown resources fit every deny and ask, and no allow.

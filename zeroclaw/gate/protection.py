@@ -46,7 +46,7 @@ def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Pr
             continue
         path = resource.removeprefix(_FILE).casefold()
         reason = closed.objection(path)
-        # Deleting a folder reaches everything in it; a walk skips what is closed.
+        # Deleting a folder reaches everything in it; a walk skips closed paths.
         if not reason and below(resource) not in resources and closed.is_in(path):
             reason = "holds files of the daemon itself"
         if reason:

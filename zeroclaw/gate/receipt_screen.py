@@ -83,7 +83,7 @@ def _receipt_start() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(map(_prefixes_of, sequences))})\Z")
 
 
-# What may separate two letters that a reader still reads as one word; a page shows any run of
+# The gap between two letters that a reader still reads as one word; a page shows any run of
 # blanks as one.
 _GAP = r"(?:\s*+[\W_]){0,16}\s*+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))

@@ -21,7 +21,7 @@ def _statement(
     principals: tuple[str, ...] = _ANYONE,
     **when: object,
 ) -> Statement:
-    """Return a statement, for everybody by default."""
+    """Return a statement, by default for `anyone`."""
     return Statement(
         id=name,
         effect=effect,

@@ -86,7 +86,7 @@ class Denied(Value):
     Attributes:
         action: The id in audit and receipt; a malformed call has one but was never frozen, and a
             row of an earlier release has none.
-        result: What the model reads.
+        result: The message for the model.
         receipt: The token at the end of the result, empty for none.
         outcome: `failed` for malformed calls.
     """
@@ -205,7 +205,7 @@ class Refusals(Struct, eq=False):
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> str:
-    """Return what the model reads about a tool that does not exist."""
+    """Return the text for the model about a tool that does not exist."""
     from difflib import get_close_matches
 
     names = sorted(tools)
@@ -218,7 +218,7 @@ def unknown_tool(name: str, tools: Iterable[str]) -> str:
 
 
 def too_many_calls(name: str, max_calls: int) -> str:
-    """Return what the model reads about a call beyond a batch's limit."""
+    """Return the text for the model about a call beyond a batch's limit."""
     return (
         f"`{displayed(name)}` did not run: one batch has room for {max_calls} calls, and this one came after"
         " them; ask for it in the next batch"
@@ -230,7 +230,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def invalid_arguments(name: str, raised: Raised) -> str:
-    """Return what the model reads about invalid arguments."""
+    """Return the text for the model about invalid arguments."""
     error = raised.error
     faults = "; ".join(error.faults) if isinstance(error, ToolArgumentsInvalid) else raised.line
     return f"the arguments of `{displayed(name)}` can't be used, nothing ran: {faults}"

@@ -102,11 +102,11 @@ def _unknown_arguments(statement: Statement, path: str, vocabulary: Vocabulary) 
     tools = {name for kind, _, name in kinds if kind == "tool"}
     if not isinstance(expected, Mapping) or not tools or not tools <= set(vocabulary.arguments):
         return
-    taken = {argument for tool in tools for argument in vocabulary.arguments[tool]}
-    for name in sorted(set(cast("Mapping[str, object]", expected)) - taken):
+    parameters = {argument for tool in tools for argument in vocabulary.arguments[tool]}
+    for name in sorted(set(cast("Mapping[str, object]", expected)) - parameters):
         yield (
             f"{path}.when.argument_equals: the statement never matches, for no tool that it "
-            f"names has an argument `{name}`{_meant(name, taken)}"
+            f"names has an argument `{name}`{_meant(name, parameters)}"
         )
 
 
@@ -214,4 +214,4 @@ def _meant(name: str, names: Iterable[str]) -> str:
     listed = sorted(names)
     if near := meant(name, listed):
         return near
-    return f"; there are {', '.join(f'`{one}`' for one in listed)}" if listed else ""
+    return f"; there are {', '.join(f'`{known}`' for known in listed)}" if listed else ""

@@ -33,7 +33,7 @@ class ToolArguments(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _without_nul(cls, value: object) -> object:
-        # The kernel ends a string at NUL, so one may hide what follows. No text needs it.
+        # The kernel ends a string at NUL, so one may hide the rest. No text needs it.
         if isinstance(value, str) and "\0" in value:
             message = "must not hold a NUL character"
             raise ValueError(message)
@@ -41,7 +41,7 @@ class ToolArguments(BaseModel):
 
 
 class _GeneratedSchema(BaseModel):
-    """The parts of a generated schema that we use."""
+    """The used parts of a generated schema."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -78,14 +78,14 @@ class ModelSchema(Mapping[str, object]):
 
     @cached_property
     def _trimmed(self) -> dict[str, object]:
-        made = _GeneratedSchema.model_validate(self._model.model_json_schema())
+        schema = _GeneratedSchema.model_validate(self._model.model_json_schema())
         return {
             "type": "object",
             "properties": {
                 name: {key: value for key, value in field.items() if not _is_costly(key, value)}
-                for name, field in made.properties.items()
+                for name, field in schema.properties.items()
             },
-            "required": made.required,
+            "required": schema.required,
             "additionalProperties": False,
         }
 
@@ -106,8 +106,7 @@ def parse(model: type[Model], arguments: Arguments) -> Model:
         return model.model_validate(dict(arguments))
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        faults = tuple(_fault(one) for one in found)
-        raise ToolArgumentsInvalid(faults) from None
+        raise ToolArgumentsInvalid(tuple(map(_fault, found))) from None
 
 
 def dump(model: BaseModel) -> Arguments:
@@ -116,7 +115,7 @@ def dump(model: BaseModel) -> Arguments:
 
 
 def read_spec(name: str, description: str, model: type[BaseModel], timeout_s: float) -> ToolSpec:
-    """Return the declaration of a tool that reads what its conversation has, and does no more."""
+    """Return the declaration of a tool that only reads data of its conversation."""
     return ToolSpec(
         name=name,
         description=description,
@@ -146,25 +145,25 @@ class ModelTool(Value, Generic[Model]):
     summary: Callable[[Model], Localized]
     find_resources: Callable[[Model, ToolContext], Awaitable[tuple[str, ...]]]
     handler: Callable[[Model, ToolContext], Awaitable[ToolOutput]]
-    apply_settings: Callable[[Model], Model] = lambda asked: asked
+    apply_settings: Callable[[Model], Model] = lambda arguments: arguments
 
     def check(self, arguments: Arguments) -> Arguments:
         """Validate against the model and the settings."""
-        return dump(self._asked(arguments))
+        return dump(self._parsed(arguments))
 
     def describe(self, arguments: Arguments) -> Localized:
-        """Return one line about what the call would do."""
+        """Return one line about the call."""
         return self.summary(parse(self.model, arguments))
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
         """Return the resources that the call would touch."""
-        return await self.find_resources(self._asked(arguments), context)
+        return await self.find_resources(self._parsed(arguments), context)
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         """Run the call."""
-        return await self.handler(self._asked(arguments), context)
+        return await self.handler(self._parsed(arguments), context)
 
-    def _asked(self, arguments: Arguments) -> Model:
+    def _parsed(self, arguments: Arguments) -> Model:
         return self.apply_settings(parse(self.model, arguments))
 
 
@@ -183,7 +182,7 @@ class Readable(Value):
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the first 8 KiB look binary: they contain a NUL, or too much that is not UTF-8."""
+    """Whether the first 8 KiB look binary: they contain a NUL, or too many bytes that are not UTF-8."""
     sample = data[:8192]
     if b"\0" in sample:
         return True
@@ -202,9 +201,9 @@ def readable(data: bytes) -> Readable:
 
 def described(start: bytes, size_bytes: int) -> str:
     """Return a one-line description of binary data: its size and its first bytes."""
-    more = " …" if size_bytes > _DESCRIBED_BYTES else ""
+    ellipsis = " …" if size_bytes > _DESCRIBED_BYTES else ""
     size = counted(size_bytes, "byte")
-    return f"[{size} of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{more}]"
+    return f"[{size} of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{ellipsis}]"
 
 
 # CSI and OSC sequences and two-character escapes (ECMA-48), then the remaining C0 and C1 controls.
@@ -219,8 +218,8 @@ def without_controls(text: str) -> str:
 
 def quoted(text: str, *, limit_chars: int = 200) -> str:
     """Return untrusted text in backticks, on one line, escaped and capped."""
-    seen = escape_invisible(text).replace("`", "'")
-    line = "".join(letter if letter.isprintable() else " " for letter in seen)
+    escaped = escape_invisible(text).replace("`", "'")
+    line = "".join(letter if letter.isprintable() else " " for letter in escaped)
     return f"`{shortened(line, limit_chars)}`"
 
 
@@ -232,12 +231,12 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
-def counted(count: int, one: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 byte`, `1,200 bytes`."""
-    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _fault(found: ErrorDetails) -> str:
-    path = ".".join(str(part) for part in found["loc"]) or "arguments"
-    message = found["msg"].removeprefix("Value error, ")
+def _fault(error: ErrorDetails) -> str:
+    path = ".".join(str(part) for part in error["loc"]) or "arguments"
+    message = error["msg"].removeprefix("Value error, ")
     return f"{path}: {message[:1].lower()}{message[1:]}"

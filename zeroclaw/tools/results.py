@@ -22,16 +22,16 @@ NAME = "read_result"
 """Name of the tool; the runtime mentions it where it cuts a result."""
 
 _TIMEOUT_S = 30.0
-_AROUND_CHARS = 400  # shown on each side of a match, however long its line is
+_CONTEXT_CHARS = 400  # shown on each side of a match, however long its line is
 _HEAD_CHARS = 300  # reserved in an answer for all but the piece itself
 
 
 class WholeResult(Value):
-    """A result as it was kept.
+    """A stored result.
 
     Attributes:
         text: The whole text; None if it is gone.
-        trusted: The text was known to be free of untrusted text when it was kept.
+        trusted: The text was known to be free of untrusted text when it was stored.
     """
 
     text: str | None
@@ -54,27 +54,28 @@ class ReadArguments(ToolArguments):
 
 def tools(find: Find, answer_chars: Callable[[], int] = lambda: 20_000) -> tuple[Tool, ...]:
     """Return the tool; `answer_chars` returns the current cap, beyond which the runtime cuts."""
-    said = "Read on in an earlier result of this conversation that was cut or left out."
-    spec = read_spec(NAME, said, ReadArguments, _TIMEOUT_S)
+    description = "Read on in an earlier result of this conversation that was cut or left out."
+    spec = read_spec(NAME, description, ReadArguments, _TIMEOUT_S)
 
-    def apply_settings(asked: ReadArguments) -> ReadArguments:
-        most = answer_chars() - _HEAD_CHARS
-        if asked.limit > most:
+    def apply_settings(arguments: ReadArguments) -> ReadArguments:
+        max_chars = answer_chars() - _HEAD_CHARS
+        if arguments.limit > max_chars:
             # The runtime would cut it again.
-            raise ToolArgumentsInvalid((f"limit: must be at most {most}",))
-        return asked.model_copy(update={"limit": asked.limit or most})
+            raise ToolArgumentsInvalid((f"limit: must be at most {max_chars}",))
+        return arguments.model_copy(update={"limit": arguments.limit or max_chars})
 
-    async def handler(asked: ReadArguments, context: ToolContext) -> ToolOutput:
-        whole = await find(context.conversation, asked.id)
-        if whole is None or (text := whole.text) is None:
-            told = _missing(asked.id, known=whole is not None)
-            return ToolOutput(text=told, is_error=True)
-        if asked.offset and asked.offset >= len(text):
-            told = f"offset: {asked.offset} is past the end of {counted(len(text), 'character')}"
-            return ToolOutput(text=told, is_error=True)
+    async def handler(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
+        result = await find(context.conversation, arguments.id)
+        if result is None or (text := result.text) is None:
+            fault = _missing(arguments.id, is_known=result is not None)
+            return ToolOutput(text=fault, is_error=True)
+        offset = arguments.offset
+        if offset and offset >= len(text):
+            fault = f"offset: {offset} is past the end of {counted(len(text), 'character')}"
+            return ToolOutput(text=fault, is_error=True)
         return ToolOutput(
-            text=found(text, asked) if asked.word else piece(text, asked),
-            untrusted=not whole.trusted,
+            text=matches(text, arguments) if arguments.word else piece(text, arguments),
+            untrusted=not result.trusted,
         )
 
     return (
@@ -89,63 +90,63 @@ def tools(find: Find, answer_chars: Callable[[], int] = lambda: 20_000) -> tuple
     )
 
 
-def _line(asked: ReadArguments) -> Localized:
-    if asked.word:
-        word = quoted(asked.word)
-        return catalogue.WOULD_SEARCH_RESULT.about(word=word, id=quoted(asked.id))
-    return catalogue.WOULD_READ_RESULT.about(id=quoted(asked.id))
+def _line(arguments: ReadArguments) -> Localized:
+    if arguments.word:
+        word = quoted(arguments.word)
+        return catalogue.WOULD_SEARCH_RESULT.about(word=word, id=quoted(arguments.id))
+    return catalogue.WOULD_READ_RESULT.about(id=quoted(arguments.id))
 
 
-async def _resources(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
-    del asked
+async def _resources(arguments: ReadArguments, context: ToolContext) -> tuple[str, ...]:
+    del arguments
     return (f"results:{context.conversation}",)
 
 
-def piece(text: str, asked: ReadArguments) -> str:
-    """Return a piece of the text, and how to read on."""
-    end = min(asked.offset + asked.limit, len(text))
-    more = f"; read on with offset {end}" if end < len(text) else "; this is the end"
-    head = f"characters {asked.offset} to {end} of {len(text)}{more}"
-    return f"{head}:\n{text[asked.offset : end]}"
+def piece(text: str, arguments: ReadArguments) -> str:
+    """Return a piece of the text, with the offset of the next one."""
+    end = min(arguments.offset + arguments.limit, len(text))
+    hint = f"; read on with offset {end}" if end < len(text) else "; this is the end"
+    head = f"characters {arguments.offset} to {end} of {len(text)}{hint}"
+    return f"{head}:\n{text[arguments.offset : end]}"
 
 
-def found(text: str, asked: ReadArguments) -> str:
+def matches(text: str, arguments: ReadArguments) -> str:
     """Return each match of the word with its offset and the lines around it, ignoring case."""
-    shown: list[str] = []
-    left = asked.limit
-    for start, end, at in _places(text, asked):
+    excerpts: list[str] = []
+    remaining = arguments.limit
+    for start, end, at in _places(text, arguments):
         line = f"[offset {at}]\n{text[start:end]}"
-        left -= len(line) + 1
+        remaining -= len(line) + 1
         # Always show the first match, cut if necessary, so that every call makes progress.
-        if shown and left < 0:
-            shown.append(f"[there is more; go on with offset {at}]")
+        if excerpts and remaining < 0:
+            excerpts.append(f"[there is more; go on with offset {at}]")
             break
-        shown.append(line[: asked.limit])
-    if not shown:
-        since = f" from offset {asked.offset} on" if asked.offset else ""
-        return f"{quoted(asked.word)} is not in the {counted(len(text), 'character')}{since}"
-    return "\n".join(shown)
+        excerpts.append(line[: arguments.limit])
+    if not excerpts:
+        suffix = f" from offset {arguments.offset} on" if arguments.offset else ""
+        return f"{quoted(arguments.word)} is not in the {counted(len(text), 'character')}{suffix}"
+    return "\n".join(excerpts)
 
 
-def _places(text: str, asked: ReadArguments) -> Iterator[tuple[int, int, int]]:
+def _places(text: str, arguments: ReadArguments) -> Iterator[tuple[int, int, int]]:
     """Yield start and end of the excerpt around each match, and the offset of the match.
 
     Excerpts don't overlap.
     """
-    shown_to = asked.offset
-    for match in re.finditer(re.escape(asked.word), text[asked.offset :], re.IGNORECASE):
-        at = asked.offset + match.start()
-        if at < shown_to:
+    done = arguments.offset
+    for match in re.finditer(re.escape(arguments.word), text[arguments.offset :], re.IGNORECASE):
+        at = arguments.offset + match.start()
+        if at < done:
             continue
-        end = asked.offset + match.end()
-        before = text[max(at - _AROUND_CHARS, 0) : at].split("\n")[-asked.lines - 1 :]
-        after = text[end : end + _AROUND_CHARS].split("\n")[: asked.lines + 1]
+        end = arguments.offset + match.end()
+        before = text[max(at - _CONTEXT_CHARS, 0) : at].split("\n")[-arguments.lines - 1 :]
+        after = text[end : end + _CONTEXT_CHARS].split("\n")[: arguments.lines + 1]
         end += len("\n".join(after))
-        yield max(at - len("\n".join(before)), shown_to), end, at
-        shown_to = end
+        yield max(at - len("\n".join(before)), done), end, at
+        done = end
 
 
-def _missing(name: str, *, known: bool) -> str:
-    if known:
-        return f"the whole text of {quoted(name)} is no longer kept: make the call again"
-    return f"no result of this conversation is kept as {quoted(name)}; a cut result names its id"
+def _missing(name: str, *, is_known: bool) -> str:
+    if is_known:
+        return f"the whole text of {quoted(name)} is no longer stored: make the call again"
+    return f"no result of this conversation is stored as {quoted(name)}; a cut result names its id"

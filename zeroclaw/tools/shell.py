@@ -1,8 +1,8 @@
 """The tool that runs a command in the sandbox.
 
-Its resources are what the sandbox grants, never what the text of the command seems to say. Without
+Its resources follow from the grants of the sandbox, never from the text of the command. Without
 a working sandbox the tool is not offered, unless the settings say `without_sandbox = "ask"`. Then
-it declares no effects, which counts as all of them and asks for every command at any autonomy. Its
+it declares no effects, which counts as all of them, so every command needs approval at any autonomy. Its
 only resource is then `sandbox:none`, which no statement about `sandbox:workspace` allows.
 """
 
@@ -34,7 +34,7 @@ from zeroclaw.tools import (
 from zeroclaw.value import Struct
 
 # For starting, killing and cleaning up, on top of the command's own time.
-_AROUND_S = 20.0
+_OVERHEAD_S = 20.0
 
 # UTF-8, RFC 3629 section 3: a first byte and up to three continuation bytes.
 _CONTINUATIONS = bytes(range(0x80, 0xC0))
@@ -42,7 +42,7 @@ _CUT_AT_THE_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z")
 _SIGNALS = range(1, 65)
 
 
-MOST_TIMEOUT_S = 600.0
+MAX_TIMEOUT_S = 600.0
 """Seconds that a command may ask for."""
 CAPS = OutputCaps()
 
@@ -63,16 +63,16 @@ def tools(
     subtree: Path | None = None,
     caps: OutputCaps = CAPS,
 ) -> tuple[Tool, ...]:
-    """Return the shell, or nothing where it must not be offered.
+    """Return the shell, or no tool where it must not be offered.
 
     Args:
-        settings: How commands are run.
+        settings: The settings of the shell.
         boxed: The result of `sandbox.self_test`, with the same limits and network.
         limits: The limits of each command.
-        hidden: Places anywhere on this machine that no command sees. A place that doesn't exist
-            when a command starts is not protected from being created by it.
-        subtree: Where a command without a sandbox gets a cgroup; None for nowhere.
-        caps: How much of the output is kept.
+        hidden: Paths anywhere on this machine that no command sees. A command can create one that does
+            not exist when it starts.
+        subtree: The cgroup above those of commands without a sandbox; None for no cgroups.
+        caps: The limits of the output.
     """
     system = None if isinstance(boxed, Broken) else boxed
     if system is None and settings.without_sandbox == "off":
@@ -91,7 +91,7 @@ def tools(
 
 
 class _Shell(Struct, eq=False):
-    """Runs one command at a time; without a system to build a sandbox of, without one."""
+    """Runs one command at a time; without a `system`, outside of a sandbox."""
 
     settings: ShellSettings
     system: System | None
@@ -107,8 +107,8 @@ class _Shell(Struct, eq=False):
             effects |= {"exec", "read", "write"}
         if self.system is not None and settings.network:
             effects.add("network")
-        boxed = "an isolated sandbox"
-        place = boxed if effects else "this machine, where every command is asked about"
+        bare = "this machine, where every command needs approval"
+        place = "an isolated sandbox" if effects else bare
         network = "has" if settings.network or not effects else "has no"
         return ToolSpec(
             name="shell",
@@ -120,44 +120,44 @@ class _Shell(Struct, eq=False):
             parameters=ModelSchema(ShellArguments),
             effects=frozenset(effects),
             risk="high",
-            timeout_s=MOST_TIMEOUT_S + _AROUND_S,
+            timeout_s=MAX_TIMEOUT_S + _OVERHEAD_S,
             # Commands of one batch share a workspace, and the model may rely on their order.
             execution="sequential",
         )
 
-    def apply_settings(self, asked: ShellArguments) -> ShellArguments:
+    def apply_settings(self, arguments: ShellArguments) -> ShellArguments:
         """Fill in the default time-out, and refuse one beyond the maximum."""
-        if asked.timeout_s > MOST_TIMEOUT_S:
-            raise ToolArgumentsInvalid((f"timeout_s: must be at most {MOST_TIMEOUT_S:g}",))
-        usual_s = min(self.settings.timeout_s, MOST_TIMEOUT_S)
-        return asked.model_copy(update={"timeout_s": asked.timeout_s or usual_s})
+        if arguments.timeout_s > MAX_TIMEOUT_S:
+            raise ToolArgumentsInvalid((f"timeout_s: must be at most {MAX_TIMEOUT_S:g}",))
+        default_s = min(self.settings.timeout_s, MAX_TIMEOUT_S)
+        return arguments.model_copy(update={"timeout_s": arguments.timeout_s or default_s})
 
-    def summary(self, asked: ShellArguments) -> Localized:
-        """Return the beginning of the command and where it would run."""
-        command = quoted(asked.command)
+    def summary(self, arguments: ShellArguments) -> Localized:
+        """Return the beginning of the command and its place of execution."""
+        command = quoted(arguments.command)
         if self.system is None:
             return catalogue.WOULD_RUN_UNBOXED.about(command=command)
         if self.settings.network:
             return catalogue.WOULD_RUN_ONLINE.about(command=command)
         return catalogue.WOULD_RUN_OFFLINE.about(command=command)
 
-    async def resources(self, asked: ShellArguments, context: ToolContext) -> tuple[str, ...]:
-        """Return what the sandbox grants; the same for every command."""
-        del asked
+    async def resources(self, arguments: ShellArguments, context: ToolContext) -> tuple[str, ...]:
+        """Return the grants of the sandbox; the same for every command."""
+        del arguments
         if self.system is None:
             return ("sandbox:none",)
         skills = (f"skill:{name}" for name, _ in context.skills)
         return ("sandbox:workspace", *(("host:*",) if self.settings.network else ()), *skills)
 
-    async def run(self, asked: ShellArguments, context: ToolContext) -> ToolOutput:
-        """Run the command; everything it started has ended on return."""
-        shown, faults = await asyncio.to_thread(_skills, context if self.system else None)
-        ended = await self._run(asked, context, shown)
-        lines = (_ending(ended, asked.timeout_s, self.caps), *faults, _shown(ended.output))
+    async def run(self, arguments: ShellArguments, context: ToolContext) -> ToolOutput:
+        """Run the command; all processes that it started have ended on return."""
+        skills, faults = await asyncio.to_thread(_skills, context if self.system else None)
+        ended = await self._run(arguments, context, skills)
+        lines = (_ending(ended, arguments.timeout_s, self.caps), *faults, _displayed(ended.output))
         return ToolOutput(text="\n".join(lines), is_error=ended.ending != "exited")
 
     async def _run(
-        self, asked: ShellArguments, context: ToolContext, skills: tuple[Folder, ...]
+        self, arguments: ShellArguments, context: ToolContext, skills: tuple[Folder, ...]
     ) -> ProcessEnd:
         workspace = await asyncio.to_thread(context.workspace.resolve)
         system: System | Bare
@@ -180,8 +180,8 @@ class _Shell(Struct, eq=False):
                 folders=skills,
                 limits=self.limits,
             ),
-            ("/bin/sh", "-c", asked.command),
-            timeout_s=asked.timeout_s,
+            ("/bin/sh", "-c", arguments.command),
+            timeout_s=arguments.timeout_s,
             caps=self.caps,
             spawned=context.spawned,
         )
@@ -201,27 +201,27 @@ def _skills(context: ToolContext | None) -> tuple[tuple[Folder, ...], list[str]]
 
 
 def _ending(ended: ProcessEnd, timeout_s: float, caps: OutputCaps) -> str:
-    left = "" if ended.is_gone else "; some of what it started could not be killed"
+    suffix = "" if ended.is_gone else "; some processes that it started could not be killed"
     if ended.excess and ended.ending != "over_bounds":
-        left = f"; files could only be removed, as {ended.excess}{left}"
+        suffix = f"; files could only be removed, as {ended.excess}{suffix}"
     match ended.ending:
         case "timed_out":
-            return f"killed after {timeout_s:g} s, its time-out{left}"
+            return f"killed after {timeout_s:g} s, its time-out{suffix}"
         case "flooded":
-            return f"killed after it had written more than {caps.flood_bytes:,} bytes{left}"
+            return f"killed after it had written more than {caps.flood_bytes:,} bytes{suffix}"
         case "over_bounds":
-            return f"killed because {ended.excess}{left}"
+            return f"killed because {ended.excess}{suffix}"
         case "exited" if ended.status < 0:
-            return f"ended by signal {-ended.status}{left}"
+            return f"ended by signal {-ended.status}{suffix}"
         case "exited":
             signal = ended.status - 128
             note = (
                 f" (signal {signal}, perhaps a limit of the sandbox)" if signal in _SIGNALS else ""
             )
-            return f"exit code {ended.status}{note}{left}"
+            return f"exit code {ended.status}{note}{suffix}"
 
 
-def _shown(output: Captured) -> str:
+def _displayed(output: Captured) -> str:
     """Return the output as text, with a marker where bytes were left out."""
     if output.total_bytes == 0:
         return "(no output)"
@@ -235,8 +235,8 @@ def _shown(output: Captured) -> str:
 
 
 def _text(data: bytes) -> str:
-    made = readable(data)
-    if not made.is_text:
-        return made.text
-    note = f"\n[not UTF-8 in {counted(made.bad_bytes, 'place')}]" if made.bad_bytes else ""
-    return without_controls(made.text) + note
+    decoded = readable(data)
+    if not decoded.is_text:
+        return decoded.text
+    note = f"\n[not UTF-8 in {counted(decoded.bad_bytes, 'place')}]" if decoded.bad_bytes else ""
+    return without_controls(decoded.text) + note

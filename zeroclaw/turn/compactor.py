@@ -33,7 +33,7 @@ from zeroclaw.gate.verdict import Allowed, Asked, GatedBatch, Setting
 from zeroclaw.message import Message, ToolCall
 from zeroclaw.store import DurablePoint, Reads, Row
 from zeroclaw.text import catalogue
-from zeroclaw.tools.notes import REMEMBER, made_note
+from zeroclaw.tools.notes import REMEMBER, make_note
 from zeroclaw.tools.notes.note import Note, owner_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.entries import Compacted, RequestLost
@@ -210,7 +210,7 @@ def _note(turn: TurnContext, fact: str, setting: Setting) -> Note | None:
     """Return a fact as a note, None if it contains a secret."""
     by = "" if turn.address.direct else OF_A_GROUP
     try:
-        return made_note(fact, setting.context, turn.services.gate.redactor.redact, by=by)
+        return make_note(fact, setting.context, turn.services.gate.redactor.redact, by=by)
     except ToolFailed:
         return None
 

@@ -23,7 +23,7 @@ from zeroclaw.tool import ToolContext, ToolOutput
 
 REMEMBER = asks_for(("remember", '{"text": "the safe is behind the clock"}'))
 RECALL = asks_for(("recall", '{"words": "SAFE clock"}'))
-NOTHING = "nothing is remembered here yet"
+NOTHING = "no note is stored here yet"
 BEHIND = "the safe is behind the clock"
 
 
@@ -120,7 +120,7 @@ async def test_a_secret_is_not_kept(world: World) -> None:
     """The model is told why (P8)."""
     async with world.running() as house:
         told = await result(house, ("remember", f'{{"text": "it is {SECRET}"}}'), "ada")
-        assert "looks like a secret" in told
+        assert "looks like it holds a secret" in told
         assert await house.rows(RowKind.NOTE) == ()
 
 
@@ -161,7 +161,7 @@ async def test_no_other_conversation_reads_it(world: World, who: str, room: str)
     async with world.running() as house:
         name = await cut(house)
         told = await result(house, ("read_result", f'{{"id": "{name}"}}'), who, room)
-        assert f"no result of this conversation is kept as `{name}`" in told
+        assert f"no result of this conversation is stored as `{name}`" in told
         assert "aaaa" not in told
 
 

@@ -204,7 +204,7 @@ async def test_a_reader_that_can_not_start_is_found_before_a_file_comes(
     assert await try_reader(FOUND) == FOUND
     monkeypatch.setattr(attachments, "_CHILD", ("-c", "0"))
     assert await try_reader(FOUND) == Broken(
-        reason="Python and what it needs can't be read in it; see who may read them"
+        reason="Python or its libraries can't be read in it; check their permissions"
     )
 
 
@@ -369,8 +369,8 @@ async def test_an_image_keeps_where_it_was_taken() -> None:
             "`a.zip`, ZIP archive or office document, 4 bytes: there is no reader for it",
         ),
         ("a_txt", b"", "`a.txt`, empty, 0 bytes: there is no reader for it"),
-        ("a_txt", None, "`a.txt` is no longer kept: ask for it to be sent again"),
-        ("missed", None, "`missed` did not come: it is 'gone'"),
+        ("a_txt", None, "`a.txt` is no longer stored: ask for it to be sent again"),
+        ("missed", None, "`missed` did not arrive: it is 'gone'"),
     ],
 )
 async def test_what_cannot_be_read_is_told(name: str, content: bytes | None, told: str) -> None:
@@ -408,7 +408,7 @@ async def test_a_batch_of_calls_reads_one_file_after_another() -> None:
 
 async def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that was asked for least recently is made again."""
-    monkeypatch.setattr("zeroclaw.tools.attachments.KEPT_ANSWERS", 1)
+    monkeypatch.setattr("zeroclaw.tools.attachments.CACHED_REPLIES", 1)
     started = 0
 
     async def record(now: Spawned | None) -> None:

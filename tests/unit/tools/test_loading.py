@@ -118,7 +118,7 @@ async def test_a_file_is_looked_at_again_when_it_is_read(tmp_path: Path) -> None
     for name in ("large", "link", "gone"):
         (folder / name).write_text("x", encoding="utf-8")
     _, load_skills = tools(await asyncio.to_thread(skills_in, tmp_path))
-    (folder / "large").write_bytes(b"x" * (loading.MOST_FILE_BYTES + 1))
+    (folder / "large").write_bytes(b"x" * (loading.MAX_FILE_BYTES + 1))
     (folder / "link").unlink()
     (folder / "link").symlink_to("/etc/hostname")
     (folder / "gone").unlink()
@@ -140,7 +140,7 @@ def test_each_broken_skill_is_named_with_its_fault(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     lay(tmp_path, "b", TEXT)
     (lay(tmp_path, "c") / "SKILL.md").write_bytes(b"---\xff")
-    (lay(tmp_path, "d") / "SKILL.md").write_bytes(b"x" * (loading.MOST_TEXT_BYTES + 1))
+    (lay(tmp_path, "d") / "SKILL.md").write_bytes(b"x" * (loading.MAX_TEXT_BYTES + 1))
     (lay(tmp_path, "e") / "SKILL.md").chmod(0o666)
     outside = tmp_path / "b" / "SKILL.md"
     (tmp_path / "f").mkdir()
@@ -165,14 +165,14 @@ def test_each_broken_skill_is_named_with_its_fault(tmp_path: Path) -> None:
 def test_skills_and_their_files_are_bounded(tmp_path: Path) -> None:
     """What is beyond them is said of skills, and not listed of files."""
     folder = lay(tmp_path, "tides")
-    for number in range(loading.MOST_FILES + 5):
+    for number in range(loading.MAX_FILES + 5):
         (folder / f"f{number:03}").write_text("", encoding="utf-8")
-    assert len(skills_in(tmp_path)["tides"].files) == loading.MOST_FILES
-    for number in range(loading.MOST_SKILLS):
+    assert len(skills_in(tmp_path)["tides"].files) == loading.MAX_FILES
+    for number in range(loading.MAX_SKILLS):
         (tmp_path / f"a{number:03}").mkdir()
     faults = faults_in(tmp_path)
-    assert len(faults) == loading.MOST_SKILLS + 1
-    assert faults[-1] == "more than 100 skills: those behind them are left out"
+    assert len(faults) == loading.MAX_SKILLS + 1
+    assert faults[-1] == "more than 100 skills: the rest is left out"
 
 
 # --- how a `SKILL.md` is read ---------------------------------------------------------------------

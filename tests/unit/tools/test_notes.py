@@ -37,7 +37,7 @@ async def test_a_note_is_seen_where_it_was_made_and_nowhere_else(made: str, aske
     await pad.remember(PLACES[made], "the key is under the mat")
     seen = await pad.recall(PLACES[asked])
     assert ("under the mat" in seen) is (made == asked)
-    assert (seen == "nothing is remembered here yet") is (made != asked)
+    assert (seen == "no note is stored here yet") is (made != asked)
 
 
 async def test_a_person_is_remembered_wherever_they_write_in_private() -> None:
@@ -161,7 +161,7 @@ async def test_any_word_finds_a_note_and_more_words_come_first(
 
 async def test_nothing_found_says_how_much_was_looked_at() -> None:
     pad = Pad()
-    assert await pad.recall(ADA, "tea") == "nothing is remembered here yet"
+    assert await pad.recall(ADA, "tea") == "no note is stored here yet"
     await pad.remember(ADA, "a car")
     assert await pad.recall(ADA, "tea") == "none of 1 note holds a word of `tea`"
 
@@ -172,7 +172,7 @@ async def test_an_answer_is_bounded_and_says_what_is_missing() -> None:
     for number in range(5):
         await pad.remember(ADA, f"{number} " + "x" * 3_000)
     asked = await pad.call("recall", ADA, {"words": "xxxx", "limit": 1})
-    assert asked.text.startswith("5 of 5 notes, with any word, those with more of them first:\n[5]")
+    assert asked.text.startswith("5 of 5 notes, with any word, best match first:\n[5]")
     assert asked.text.endswith("[4 more: ask with other words]")
     assert (await pad.recall(ADA)).endswith("[3 more: ask with other words]")
     await pad.remember(ADA, "y " * 4_500)
@@ -244,7 +244,7 @@ async def test_a_full_pad_says_so_and_drops_nothing() -> None:
     full = await pad.call("remember", ADA, {"text": "three"})
     assert (full.is_error, full.text) == (
         True,
-        "nothing is kept: all 2 notes that there is room for are taken; forget one first with"
+        "it is not stored: all 2 notes are taken; forget one first with"
         " `forget_note` (the oldest are 1, 2)",
     )
     assert await pad.remember(BEN, "one") == "remembered as note 1"
@@ -264,7 +264,7 @@ async def test_a_number_is_never_given_twice() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (f"my word is {SECRET}", "looks like a secret"),
+        (f"my word is {SECRET}", "looks like it holds a secret"),
         ("the token is [redacted]", "redaction marker"),
     ],
 )
@@ -295,7 +295,7 @@ async def test_two_at_once_neither_share_a_number_nor_the_last_place() -> None:
     async with asyncio.TaskGroup() as group:
         for text in ("one", "two", "three"):
             group.create_task(say(text))
-    assert sorted(told) == ["nothing is kept", "remembered as note 1", "remembered as note 2"]
+    assert sorted(told) == ["it is not stored", "remembered as note 1", "remembered as note 2"]
 
 
 def test_a_card_says_what_would_be_done() -> None:

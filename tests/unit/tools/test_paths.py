@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.plain_tool import tool_context
 from tests.unit.tools.file_calls import call, resources, tool
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
-from zeroclaw.tools.files import NEAR_NAMES
+from zeroclaw.tools.files import SHORT_PATH_NAMES
 from zeroclaw.tools.files import workspace as opening
 
 
@@ -49,7 +49,7 @@ async def test_no_path_leaves_the_workspace(
     assert secret == "hunter2"
 
 
-@pytest.mark.parametrize("deep", [1, NEAR_NAMES])
+@pytest.mark.parametrize("deep", [1, SHORT_PATH_NAMES])
 async def test_a_path_has_its_name_however_long_it_is(workspace: Path, deep: int) -> None:
     """A short one is looked at on the event loop, a long one in a thread."""
     path = "/".join("d" * deep)
@@ -155,7 +155,7 @@ async def test_masked_places_are_neither_read_nor_listed_nor_found(workspace: Pa
     for name in ("read_file", "list_files"):
         with pytest.raises(ToolFailed, match="is protected and can't be read"):
             await call(workspace, name, path=".env/key")
-    skipped = "[skipped 1 place: protected, or not allowed by the policy]"
+    skipped = "[skipped 1 path: protected, or not allowed by the policy]"
     assert await call(workspace, "list_files", depth=3) == f"a (7 bytes)\n{skipped}"
     found = await call(workspace, "search_files", pattern="hunter")
     assert found == f"a:1: hunter3\n{skipped}"
@@ -187,9 +187,9 @@ def test_a_file_that_changed_meanwhile_is_not_replaced(directory: Path) -> None:
     with opening.opened_directory(directory, ()) as here:
         before = opening.stat_at(here, ("a",))
         (directory / "a").write_text("newer", encoding="utf-8")
-        with pytest.raises(ToolFailed, match="`a` was changed by somebody else meanwhile"):
+        with pytest.raises(ToolFailed, match="`a` was changed meanwhile"):
             opening.replace_at(here, ("a",), b"mine", replaces=before)
-        with pytest.raises(ToolFailed, match="`a` was changed by somebody else meanwhile"):
+        with pytest.raises(ToolFailed, match="`a` was changed meanwhile"):
             opening.replace_at(here, ("a",), b"mine", replaces=None)
     assert [(place.name, place.read_text()) for place in directory.iterdir()] == [("a", "newer")]
 

@@ -69,9 +69,9 @@ async def test_an_empty_text_is_read_to_its_end() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"id": "x"}, "no result of this conversation is kept as `x`; a cut result names its id"),
-        ({"id": "b"}, "no result of this conversation is kept as `b`; a cut result names its id"),
-        ({"id": "g"}, "the whole text of `g` is no longer kept: make the call again"),
+        ({"id": "x"}, "no result of this conversation is stored as `x`; a cut result names its id"),
+        ({"id": "b"}, "no result of this conversation is stored as `b`; a cut result names its id"),
+        ({"id": "g"}, "the whole text of `g` is no longer stored: make the call again"),
         ({"offset": 791}, "offset: 791 is past the end of 791 characters"),
     ],
 )

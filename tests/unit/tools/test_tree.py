@@ -93,8 +93,8 @@ async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
     assert await call(workspace, "search_files", pattern="x") == "\n".join(
         [
             f"a:1: {'x' * 299}…",
-            "[passed over 1 file larger than 2,000 bytes]",
-            "[the search stopped when it had read as much as one search may: narrow it down]",
+            "[skipped 1 file larger than 2,000 bytes]",
+            "[the search stopped when it had read the limit of one search: narrow it down]",
         ]
     )
 
@@ -114,7 +114,7 @@ async def test_a_search_ends_when_it_has_taken_its_time(workspace: Path) -> None
     assert done.text == "\n".join(
         [
             "[nothing found]",
-            "[the search stopped when it had taken as much time as one search may: narrow it down]",
+            "[the search stopped when it had taken the time of one search: narrow it down]",
         ]
     )
 
@@ -171,13 +171,13 @@ async def test_a_walk_neither_opens_nor_names_what_the_call_may_not_touch(worksp
     def permits(resource: str) -> bool:
         return not resource.endswith("/secret") and f"{workspace}/shut/" not in resource
 
-    skipped = "[skipped 3 places: protected, or not allowed by the policy]"
+    skipped = "[skipped 3 paths: protected, or not allowed by the policy]"
     searched = await permitted_call(workspace, permits, "search_files", pattern="hunter")
     assert searched == f"a:1: hunter2\nd/b:1: hunter2\n{skipped}"
     listed = await permitted_call(workspace, permits, "list_files", depth=3)
     assert listed == f"a (8 bytes)\nd/\nshut/\nd/b (8 bytes)\n{skipped}"
     found = await permitted_call(workspace, permits, "search_files", pattern="x", path="shut")
-    both = "[skipped 2 places: protected, or not allowed by the policy]"
+    both = "[skipped 2 paths: protected, or not allowed by the policy]"
     assert found == f"[nothing found]\n{both}"
 
 
@@ -193,7 +193,7 @@ async def test_a_walk_that_no_gate_narrowed_touches_nothing(workspace: Path) -> 
         spawned=Records().spawned,
     ).permits
     found = await permitted_call(workspace, default, "search_files", pattern="hunter")
-    assert found == "[nothing found]\n[skipped 1 place: protected, or not allowed by the policy]"
+    assert found == "[nothing found]\n[skipped 1 path: protected, or not allowed by the policy]"
 
 
 def make_many(workspace: Path, number: int) -> None:

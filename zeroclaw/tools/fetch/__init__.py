@@ -41,9 +41,9 @@ from zeroclaw.tools.fetch.target import Target, TargetRefused, read_target
 __all__ = ["limits", "tools"]
 
 # For turning the response into text, on top of the time for fetching it.
-_AROUND_S = 20.0
+_OVERHEAD_S = 20.0
 _HTTPS = 443
-# How much of a text is checked for NUL, to tell whether it is text at all.
+# Characters that are checked for NUL, to tell text from binary data.
 _SAMPLE_CHARS = 8_192
 
 
@@ -70,20 +70,20 @@ def tools(
         user_agent: The User-Agent header.
     """
     fetch = _Fetch(settings, FetchClient(settings, http, resolve, user_agent))
-    told = " A redirect to another host is told." if settings.redirects == "same_host" else ""
+    note = " A redirect to another host is reported." if settings.redirects == "same_host" else ""
     spec = ToolSpec(
         name="fetch",
-        description=(f"GET a URL of the public internet as text, pages in readable form.{told}"),
+        description=(f"GET a URL of the public internet as text, pages in readable form.{note}"),
         parameters=ModelSchema(FetchArguments),
         effects=frozenset({"network", "read"}),
         idempotent=True,  # GET is, RFC 9110 section 9.2.2
-        timeout_s=settings.timeout_s + _AROUND_S,
+        timeout_s=settings.timeout_s + _OVERHEAD_S,
     )
     return (
         ModelTool(
             spec=spec,
             model=FetchArguments,
-            summary=lambda asked: catalogue.WOULD_FETCH.about(url=quoted(asked.url)),
+            summary=lambda arguments: catalogue.WOULD_FETCH.about(url=quoted(arguments.url)),
             find_resources=fetch.resources,
             handler=fetch.run,
             apply_settings=fetch.apply_settings,
@@ -100,44 +100,44 @@ class _Fetch:
         self._fetches = FairShare("fetches", at_once=16, each=4)
         self._pages = FairShare("fetched pages", at_once=2)
 
-    def apply_settings(self, asked: FetchArguments) -> FetchArguments:
-        """Bring the URL into the canonical form in which it is judged, shown and fetched."""
+    def apply_settings(self, arguments: FetchArguments) -> FetchArguments:
+        """Bring the URL into its canonical form, which is judged, shown and fetched."""
         try:
-            return asked.model_copy(update={"url": self._target(asked).url})
+            return arguments.model_copy(update={"url": self._target(arguments).url})
         except TargetRefused as error:
-            raise ToolArgumentsInvalid((f"url: {error.why}",)) from error
+            raise ToolArgumentsInvalid((f"url: {error.reason}",)) from error
 
-    async def resources(self, asked: FetchArguments, context: ToolContext) -> tuple[str, ...]:
+    async def resources(self, arguments: FetchArguments, context: ToolContext) -> tuple[str, ...]:
         """Return the host; refuse a literal address that must not be connected to."""
         del context
-        target = self._target(asked)
-        if against := self._client.refusal(target):
-            raise ResourcesUnresolved(against)
+        target = self._target(arguments)
+        if reason := self._client.refusal(target):
+            raise ResourcesUnresolved(reason)
         return self._resources(target)
 
-    async def run(self, asked: FetchArguments, context: ToolContext) -> ToolOutput:
+    async def run(self, arguments: FetchArguments, context: ToolContext) -> ToolOutput:
         """Fetch within the time limit, and turn the response into text in a thread."""
-        target, limit_s = self._target(asked), self._settings.timeout_s
+        target, limit_s = self._target(arguments), self._settings.timeout_s
         async with self._fetches.slot(context.conversation):
             try:
                 async with asyncio.timeout(limit_s):
                     found = await self._client.fetch(target, self._resources(target))
             except TimeoutError as error:
-                message = f"{quoted(target.url)} was not there whole within {limit_s:g} s"
+                message = f"{quoted(target.url)} did not arrive completely within {limit_s:g} s"
                 raise ToolFailed(message) from error
             if isinstance(found, RedirectElsewhere):
                 return ToolOutput(text=_redirect_text(found))
             return ToolOutput(
                 text=await self._pages.run(
-                    context.conversation, lambda: _shown(found, target, links=asked.links)
+                    context.conversation, lambda: _displayed(found, target, links=arguments.links)
                 )
             )
 
-    def _target(self, asked: FetchArguments) -> Target:
-        return read_target(asked.url, self._settings.ports)
+    def _target(self, arguments: FetchArguments) -> Target:
+        return read_target(arguments.url, self._settings.ports)
 
     def _resources(self, target: Target) -> tuple[str, ...]:
-        """Return everything that a call may connect to."""
+        """Return every resource that a call may connect to."""
         reach = [target.resource]
         if target.is_plain and _HTTPS in self._settings.ports:
             reach.append(f"host:{target.host}:{_HTTPS}")
@@ -148,19 +148,19 @@ class _Fetch:
 
 def _redirect_text(found: RedirectElsewhere) -> str:
     return (
-        f"{found.target.url} answered {_status(found.status)} and sends on to"
+        f"{found.target.url} answered {_status(found.status)} and redirects to"
         f" {found.elsewhere.url}\nThat is another host, so it was not followed: fetch that URL if"
-        " it is the one that is wanted."
+        " you want it."
     )
 
 
-def _shown(found: Fetched, asked: Target, *, links: bool) -> str:
-    """Return a response as the model reads it: source, status and type, then the text."""
+def _displayed(found: Fetched, requested: Target, *, links: bool) -> str:
+    """Return a response for the model: source, status and type, then the text."""
     declared = found.type.name or "of no declared type"
     size = f"{len(found.data):,} bytes"
     head = [f"{found.target.url} answered {_status(found.status)}, {declared}, {size}"]
     if found.hops:
-        head.append(f"redirected from {asked.url}")
+        head.append(f"redirected from {requested.url}")
     if found.is_cut:
         head.append(f"cut after {size}: the rest was not read")
     text = decode(found.data, found.type)
@@ -168,7 +168,7 @@ def _shown(found: Fetched, asked: Target, *, links: bool) -> str:
         text = described(found.data, len(found.data))
     elif found.type.kind == "html":
         base = found.target.url
-        page = readable_page(text, (lambda address: _whole(base, address)) if links else None)
+        page = readable_page(text, (lambda address: _absolute(base, address)) if links else None)
         head += [f"title: {page.title}"] if page.title else []
         text = page.text
     body = without_controls(text).strip()
@@ -182,11 +182,11 @@ def _status(status: int) -> str:
         return str(status)
 
 
-def _whole(base: str, address: str) -> str:
+def _absolute(base: str, address: str) -> str:
     """Return the absolute URL of a link; empty if it is not a page, or the same one."""
     try:
-        whole = urldefrag(urljoin(base, address.strip())).url
+        absolute = urldefrag(urljoin(base, address.strip())).url
     except ValueError:
         return ""
-    is_page = whole.startswith(("http://", "https://")) and whole.isprintable()
-    return whole if is_page and " " not in whole and whole != base else ""
+    is_page = absolute.startswith(("http://", "https://")) and absolute.isprintable()
+    return absolute if is_page and " " not in absolute and absolute != base else ""

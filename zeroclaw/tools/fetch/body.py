@@ -1,4 +1,4 @@
-"""The body of a response: which types we read, and how it is decompressed and decoded."""
+"""The body of a response: its readable types, its decompression and its decoding."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ from zeroclaw.value import Value
 
 Kind = Literal["html", "text"]
 
-# Besides `text/*`, and all that end in `+json` or `+xml`.
+# In addition to `text/*`, `…+json` and `…+xml`.
 _TEXTS = frozenset(
     {
         "application/json", "application/xml", "application/javascript", "application/x-ndjson",
@@ -49,8 +49,8 @@ _CHARSETS: dict[str, str] = {
     **dict.fromkeys(("shiftjis", "sjis", "xsjis", "windows31j", "mskanji"), "cp932"),
     **dict.fromkeys(("euckr", "ksc56011987", "windows949"), "cp949"),
 }
-_SIGNS = re.compile(r"[^a-z0-9]")
-_MARKS = (
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -63,8 +63,8 @@ _IN_XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.
 _INPUT_PER_OUTPUT = 2  # incompressible data grows a little when compressed
 _GZIP = zlib.MAX_WBITS | 16
 # Members of one gzip stream. Each costs a new decompressor, and 4 MB hold 200,000 empty ones.
-_MOST_FILES = 1_000
-_LOOKED_AT_BYTES = 1024  # as in the HTML standard's prescan
+_MAX_MEMBERS = 1_000
+_PRESCAN_BYTES = 1024  # as in the HTML standard's prescan
 
 
 class ContentType(Value):
@@ -73,7 +73,7 @@ class ContentType(Value):
     Attributes:
         name: `type/subtype` in lower case; empty if absent.
         charset: As declared; empty if absent.
-        kind: How we read the body; None if we don't.
+        kind: How we read the body; None for a type that we refuse.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Decompressor:
 
     It decompresses no further than the cap, so a decompression bomb costs nothing. Input is capped
     at twice the cap, so a body that decompresses to nothing ends too. So does one of too many gzip
-    members, because a single chunk of those would block everybody else.
+    members, because a single chunk of those would block all other conversations.
     """
 
     def __init__(self, encoding: str, max_bytes: int) -> None:
@@ -114,7 +114,7 @@ class Decompressor:
             max_bytes: The cap.
 
         Raises:
-            ValueError: We did not ask for this encoding.
+            ValueError: We did not request this encoding.
         """
         name = encoding.strip().lower()
         if name not in {"", "identity", "gzip", "x-gzip"}:
@@ -122,17 +122,17 @@ class Decompressor:
         self._packed = name in {"gzip", "x-gzip"}
         self._inflate = zlib.decompressobj(_GZIP)
         self._max_bytes = max_bytes
-        self._kept = bytearray()
+        self._data = bytearray()
         self._arrived_bytes = 0
-        self._files = 0
+        self._members = 0
         self._is_between = True
         self.is_broken = False
         self.is_full = False
 
     @property
     def data(self) -> bytes:
-        """The bytes kept so far."""
-        return bytes(self._kept)
+        """The decompressed bytes so far."""
+        return bytes(self._data)
 
     @property
     def done(self) -> bool:
@@ -145,7 +145,7 @@ class Decompressor:
         if self._packed:
             self._unpack(chunk)
         else:
-            self._keep(chunk)
+            self._store(chunk)
         self.is_full = self.is_full or self._arrived_bytes > _INPUT_PER_OUTPUT * self._max_bytes
 
     def end(self) -> None:
@@ -155,10 +155,9 @@ class Decompressor:
     def _unpack(self, chunk: bytes) -> None:
         while chunk and not self.done:
             try:
-                # One byte more than fits: this tells a body that is too long from one that just
-                # fits.
-                room = self._max_bytes - len(self._kept) + 1
-                self._keep(self._inflate.decompress(chunk, room))
+                # One byte more than fits: it tells a body that is too long from one that just fits.
+                room = self._max_bytes - len(self._data) + 1
+                self._store(self._inflate.decompress(chunk, room))
             except zlib.error:
                 self.is_broken = True
                 return
@@ -166,13 +165,13 @@ class Decompressor:
             self._is_between = self._inflate.eof
             if self._is_between:  # gzip members may follow each other, RFC 1952 section 2.2
                 chunk = self._inflate.unused_data
-                self._files += 1
-                self.is_full = self.is_full or self._files >= _MOST_FILES
+                self._members += 1
+                self.is_full = self.is_full or self._members >= _MAX_MEMBERS
                 self._inflate = zlib.decompressobj(_GZIP)
 
-    def _keep(self, data: bytes) -> None:
-        room = self._max_bytes - len(self._kept)
-        self._kept += data[:room]
+    def _store(self, data: bytes) -> None:
+        room = self._max_bytes - len(self._data)
+        self._data += data[:room]
         self.is_full = self.is_full or len(data) > room
 
 
@@ -182,12 +181,12 @@ def decode(data: bytes, declared: ContentType) -> str:
     Order of precedence: byte order mark, header, declaration in the text, UTF-8 if it is valid,
     Windows-1252 (as in browsers).
     """
-    for mark, name in _MARKS:
+    for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data.removeprefix(mark).decode(name, "replace")
-    said = _known(declared.charset) or _said_inside(data, declared)
-    if said:
-        return data.decode(said, "replace")
+    codec = _codec_of(declared.charset) or _codec_inside(data, declared)
+    if codec:
+        return data.decode(codec, "replace")
     text = codecs.getincrementaldecoder("utf-8")("strict")
     try:
         return text.decode(data)  # non-final: the cap may have cut the last character
@@ -195,14 +194,14 @@ def decode(data: bytes, declared: ContentType) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _said_inside(data: bytes, declared: ContentType) -> str:
-    start = data[:_LOOKED_AT_BYTES]
-    found = _IN_PAGE.search(start) if declared.kind == "html" else _IN_XML.search(start)
-    name = _known(found[1].decode("ascii")) if found else ""
+def _codec_inside(data: bytes, declared: ContentType) -> str:
+    start = data[:_PRESCAN_BYTES]
+    match = _IN_PAGE.search(start) if declared.kind == "html" else _IN_XML.search(start)
+    name = _codec_of(match[1].decode("ascii")) if match else ""
     # We could read it as ASCII, so it can't be UTF-16.
     return "utf-8" if name.startswith("utf-16") else name
 
 
-def _known(charset: str) -> str:
+def _codec_of(charset: str) -> str:
     """Return the codec for a declared label; empty for an unknown one."""
-    return _CHARSETS.get(_SIGNS.sub("", charset.lower()), "")
+    return _CHARSETS.get(_PUNCTUATION.sub("", charset.lower()), "")

@@ -33,14 +33,14 @@ _CONNECT_S = 5.0
 _CONNECTIONS = 20
 # Addresses of one name that we try; each may cost the connect time-out.
 _TRIED_ADDRESSES = 4
-_LONGEST_SIZE_DIGITS = 15
+_MAX_SIZE_DIGITS = 15
 
 
 class Fetched(Value):
-    """A response that was read.
+    """A response with its body.
 
     Attributes:
-        target: The URL that answered, after all redirects.
+        target: The URL of the response, after all redirects.
         hops: Number of redirects followed.
         data: The decompressed body.
         is_cut: Whether the body was longer.
@@ -91,10 +91,10 @@ class FetchClient:
         self._allowed = read_allowed(settings.allow)
 
     def refusal(self, target: Target) -> str:
-        """Return why a literal address must not be fetched from, without asking a name server."""
+        """Return the reason to refuse a literal address, without asking a name server; empty for none."""
         if not target.is_address:
             return ""
-        return self._against(target, (target.host,))
+        return self._objection(target, (target.host,))
 
     async def fetch(self, target: Target, reach: Collection[str]) -> Fetched | RedirectElsewhere:
         """Request a URL, and follow redirects that stay within `reach`.
@@ -109,17 +109,15 @@ class FetchClient:
             if answer.elsewhere.resource not in reach and ANY_HOST not in reach:
                 return answer
             target = answer.elsewhere
-        most = self._settings.max_redirects
-        message = f"it was redirected more than {most} times, at last to {quoted(target.url)}"
+        limit = self._settings.max_redirects
+        message = f"it was redirected more than {limit} times, at last to {quoted(target.url)}"
         raise ToolFailed(message)
 
     def _onward(self, target: Target, location: str) -> Target:
         try:
             return redirected(target, location, self._settings.ports)
         except TargetRefused as error:
-            message = (
-                f"{quoted(target.url)} redirects to a URL that can't be fetched: a URL {error.why}"
-            )
+            message = f"{quoted(target.url)} redirects to a URL that can't be fetched: a URL {error.reason}"
             raise ToolFailed(message) from error
 
     async def _get(self, target: Target, hops: int) -> Fetched | RedirectElsewhere:
@@ -139,35 +137,35 @@ class FetchClient:
 
     async def _addresses(self, target: Target) -> tuple[str, ...]:
         """Return the addresses of a host after judging all of them."""
-        found = (target.host,) if target.is_address else await self._asked(target.host)
-        against = self._against(target, found)
-        if against:
-            raise ToolFailed(against)
-        return found
+        addresses = (target.host,) if target.is_address else await self._resolved(target.host)
+        reason = self._objection(target, addresses)
+        if reason:
+            raise ToolFailed(reason)
+        return addresses
 
-    async def _asked(self, host: str) -> tuple[str, ...]:
+    async def _resolved(self, host: str) -> tuple[str, ...]:
         try:
-            found = await self._resolve(host)
+            addresses = await self._resolve(host)
         except NameUnknown as error:
             message = f"the host {quoted(host)} can't be found: {error}"
             raise ToolFailed(message) from error
-        if not found:
+        if not addresses:
             message = f"the host {quoted(host)} has no address"
             raise ToolFailed(message)
-        return found
+        return addresses
 
-    def _against(self, target: Target, addresses: tuple[str, ...]) -> str:
-        """Return why a host must not be connected to; a single non-public address is enough.
+    def _objection(self, target: Target, addresses: tuple[str, ...]) -> str:
+        """Return the reason not to connect to a host; a single non-public address is enough.
 
         The address itself is not mentioned: internal names and addresses must not leak.
         """
         reasons = (refusal_of(address, target.host, self._allowed) for address in addresses)
-        reason = next((one for one in reasons if one), "")
+        reason = next(filter(None, reasons), "")
         if not reason:
             return ""
-        is_or_has = "is" if target.is_address else "leads to"
+        verb = "is" if target.is_address else "leads to"
         return (
-            f"{quoted(target.host)} {is_or_has} {reason}, and only public ones are fetched from"
+            f"{quoted(target.host)} {verb} {reason}, and only public ones are fetched from"
             " unless `tools.fetch.allow` in the configuration opens them"
         )
 
@@ -207,7 +205,7 @@ class FetchClient:
             )
         except ValueError as error:
             encoding = quoted(str(error), limit_chars=100)
-            message = f"{quoted(target.url)} is packed as {encoding}, which was not asked for"
+            message = f"{quoted(target.url)} is packed as {encoding}, which was not requested"
             raise ToolFailed(message) from error
         async for chunk in answer.chunks:
             body.feed(chunk)
@@ -215,7 +213,7 @@ class FetchClient:
                 break
         body.end()
         if body.is_broken:
-            message = f"{quoted(target.url)} says it is packed with gzip, and can't be unpacked"
+            message = f"{quoted(target.url)} claims to be packed with gzip, and can't be unpacked"
             raise ToolFailed(message)
         return Fetched(
             target=target,
@@ -228,7 +226,7 @@ class FetchClient:
 
 
 def _size(answer: HttpAnswer) -> str:
-    said = answer.headers.get("content-length", "")
-    if said.isascii() and said.isdecimal() and len(said) <= _LONGEST_SIZE_DIGITS:
-        return f"{int(said):,} bytes"
+    length = answer.headers.get("content-length", "")
+    if length.isascii() and length.isdecimal() and len(length) <= _MAX_SIZE_DIGITS:
+        return f"{int(length):,} bytes"
     return "of unknown size"

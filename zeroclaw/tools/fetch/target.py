@@ -1,9 +1,9 @@
-"""Brings a URL into the canonical form in which it is judged, shown to people and requested.
+"""Brings a URL into its canonical form, which is judged, shown to people and requested.
 
 Programs disagree about odd URLs, and attacks exploit that: one parser's host is another one's
-password. So odd URLs are refused, and everybody works with the canonical text.
+password. So odd URLs are refused, and all code works with the canonical text.
 
-We connect to addresses of the public internet, and to those that the operator allowed. Python's own
+We connect to addresses of the public internet, and to those that the operator allows. Python's own
 `is_global` changed between versions that we support, so the ranges are listed here, from IANA's
 special-purpose address registries (RFC 6890; read 2026-11). IPv6 works the other way round: only
 2000::/3 is allocated (RFC 4291), and all else is refused.
@@ -27,19 +27,19 @@ _PORTS = {"http": 80, "https": 443}
 _ODD = re.compile(r"[\x00-\x20\x7f-\x9f\\]")
 _PORT = re.compile(r"[0-9]{1,5}")
 # RFC 3986: allowed in a path or a query, and % for what is quoted already.
-_KEPT = "/?:@!$&'()*+,;=-._~%"
+_UNQUOTED = "/?:@!$&'()*+,;=-._~%"
 
 
 class TargetRefused(Exception):
     """Raised for a URL that is not fetched.
 
     Attributes:
-        why: Continues a sentence that begins with "URL"; repeats nothing of it.
+        reason: Continues a sentence that begins with "URL"; never repeats text of the URL.
     """
 
-    def __init__(self, *, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Target(Value):
@@ -89,24 +89,24 @@ def read_target(url: str, ports: Collection[int]) -> Target:
             a password, or its port is not in `ports`.
     """
     if len(url) > MAX_URL_CHARS:
-        raise TargetRefused(why=f"must be at most {MAX_URL_CHARS} characters")
+        raise TargetRefused(reason=f"must be at most {MAX_URL_CHARS} characters")
     if _ODD.search(url):
-        raise TargetRefused(why="must not hold spaces, control characters or backslashes")
+        raise TargetRefused(reason="must not hold spaces, control characters or backslashes")
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise TargetRefused(why="is not a URL") from None
+        raise TargetRefused(reason="is not a URL") from None
     scheme = parts.scheme
     if scheme not in ("http", "https"):
-        raise TargetRefused(why="must begin with http:// or https://")
+        raise TargetRefused(reason="must begin with http:// or https://")
     if "@" in parts.netloc:
-        raise TargetRefused(why="must not hold a user name or a password")
+        raise TargetRefused(reason="must not hold a user name or a password")
     host, port = _host_and_port(parts.netloc)
     name, is_address = _host(host)
     number = _PORTS[scheme] if port is None else port
     if number not in ports:
-        allowed = ", ".join(str(one) for one in sorted(ports))
-        raise TargetRefused(why=f"must not name port {number}: allowed are {allowed}")
+        allowed = ", ".join(map(str, sorted(ports)))
+        raise TargetRefused(reason=f"must not name port {number}: allowed are {allowed}")
     target = Target(
         scheme="https" if scheme == "https" else "http",
         host=name,
@@ -115,7 +115,7 @@ def read_target(url: str, ports: Collection[int]) -> Target:
         is_address=is_address,
     )
     if len(target.url) > MAX_URL_CHARS:
-        raise TargetRefused(why=f"must be at most {MAX_URL_CHARS} characters with all signs quoted")
+        raise TargetRefused(reason=f"must be at most {MAX_URL_CHARS} characters once quoted")
     return target
 
 
@@ -131,7 +131,7 @@ def redirected(source: Target, location: str, ports: Collection[int]) -> Target:
     try:
         return read_target(urljoin(source.url, location.strip(" \t")), ports)
     except ValueError:
-        raise TargetRefused(why="is not a URL") from None
+        raise TargetRefused(reason="is not a URL") from None
 
 
 def _host_and_port(netloc: str) -> tuple[str, int | None]:
@@ -142,7 +142,7 @@ def _host_and_port(netloc: str) -> tuple[str, int | None]:
     if port == "":
         return host, None
     if not _PORT.fullmatch(port) or int(port) > LAST_PORT:
-        raise TargetRefused(why="must have a port from 1 to 65535, or none")
+        raise TargetRefused(reason="must have a port from 1 to 65535, or none")
     return host, int(port)
 
 
@@ -151,16 +151,16 @@ def _host(host: str) -> tuple[str, bool]:
     try:
         name = host_form(host)
     except ValueError as error:
-        raise TargetRefused(why=str(error)) from None
+        raise TargetRefused(reason=str(error)) from None
     return name, ":" in name or name.rpartition(".")[2].isdigit()
 
 
 def _path(path: str, query: str) -> str:
     try:
-        whole = f"{path or '/'}?{query}" if query else path or "/"
-        return quote(whole, safe=_KEPT)
+        joined = f"{path or '/'}?{query}" if query else path or "/"
+        return quote(joined, safe=_UNQUOTED)
     except UnicodeEncodeError:
-        raise TargetRefused(why="holds half a character") from None
+        raise TargetRefused(reason="holds half a character") from None
 
 
 # --- addresses ----------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ _RANGES: tuple[tuple[str, str], ...] = (
     ("a tunnel's address", "2001::/32 2002::/16"),
     ("a reserved address", "192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23"),
 )
-_REFUSED = tuple((ip_network(one), what) for what, some in _RANGES for one in some.split())
+_REFUSED = tuple((ip_network(text), name) for name, texts in _RANGES for text in texts.split())
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052
@@ -206,7 +206,7 @@ _METADATA = frozenset(
 
 
 class AllowedHosts(Value):
-    """What the operator allowed besides public addresses.
+    """The hosts that the operator allows in addition to public addresses.
 
     Attributes:
         networks: Networks that may be connected to, under any name.
@@ -230,27 +230,27 @@ def read_allowed(entries: Iterable[str]) -> AllowedHosts:
 
 
 def refusal_of(text: str, host: str, allowed: AllowedHosts) -> str:
-    """Return why an address must not be connected to; empty if it may be.
+    """Return the reason not to connect to an address; empty for none.
 
     Args:
         text: The address as the resolver returned it; refused if it can't be parsed.
         host: The name that resolved to it, in lower case.
-        allowed: What the operator allowed. Metadata services need an entry for that one address.
+        allowed: The allowed hosts. Metadata services need an entry for that one address.
     """
     try:
         address = embedded_address(ip_address(text))
     except ValueError:
         return "not an address"
     if address in _METADATA:
-        alone = any(one.num_addresses == 1 and address in one for one in allowed.networks)
+        alone = any(net.num_addresses == 1 and address in net for net in allowed.networks)
         return "" if alone else "where a cloud hands out credentials"
     if host in allowed.names or any(address in network for network in allowed.networks):
         return ""
     if isinstance(address, IPv6Address) and address.scope_id is not None:
         return "an address of one network interface"
-    found = next((what for network, what in _REFUSED if address in network), "")
+    kind = next((name for network, name in _REFUSED if address in network), "")
     is_public = isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST
-    return found or ("" if is_public else "a reserved address")
+    return kind or ("" if is_public else "a reserved address")
 
 
 def embedded_address(address: Address) -> Address:

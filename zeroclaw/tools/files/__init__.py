@@ -1,7 +1,7 @@
-"""The tools that read and change the files of a workspace, and send one to the chat.
+"""The tools that read and change the files of a workspace, and send them to the chat.
 
 The resource of a call is `file:<real path>`. A call that lists or searches a directory also names
-everything below it, and skips what it may not touch there. A path through a symbolic link has no
+all paths below it, and skips those that it may not touch. A path through a symbolic link has no
 such name and is refused; if a link appears between the decision and the run, the run refuses it.
 """
 
@@ -41,7 +41,7 @@ NAMES = frozenset(
 )
 """Names of the tools; none of them leaves the workspace of its conversation."""
 
-NEAR_NAMES = 16
+SHORT_PATH_NAMES = 16
 """Most names in a path that we resolve on the event loop; that takes 0.1 ms."""
 _TIMEOUT_S = 30.0
 _Arguments = TypeVar("_Arguments", bound=PathArguments)
@@ -55,14 +55,14 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             "read_file",
             "Read lines of a text file",
             ReadArguments,
-            lambda asked: catalogue.WOULD_READ.about(path=quoted(asked.path)),
+            lambda arguments: catalogue.WOULD_READ.about(path=quoted(arguments.path)),
             handler=read_file,
         ),
         tool(
             "list_files",
             "List a directory",
             ListArguments,
-            lambda asked: catalogue.WOULD_LIST.about(path=quoted(asked.path)),
+            lambda arguments: catalogue.WOULD_LIST.about(path=quoted(arguments.path)),
             handler=list_files,
             walks=True,
         ),
@@ -70,8 +70,8 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             "search_files",
             "Find lines in the text files",
             SearchArguments,
-            lambda asked: catalogue.WOULD_SEARCH.about(
-                path=quoted(asked.path), pattern=quoted(asked.pattern)
+            lambda arguments: catalogue.WOULD_SEARCH.about(
+                path=quoted(arguments.path), pattern=quoted(arguments.pattern)
             ),
             handler=search_files,
             walks=True,
@@ -92,8 +92,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             handler=edit_file,
             effects=("read", "write"),
         ),
-        # "read" is its only effect: it shows a file to the readers of the answer, and to nobody
-        # else.
+        # "read" is its only effect: only the readers of the answer see the file.
         tool("send_file", "Send this chat a file", SendArguments, send_line, handler=send_file),
     )
 
@@ -111,21 +110,21 @@ def _file_tool(
 ) -> Tool:
     """Return a tool whose work blocks and runs in a thread, inside the workspace."""
 
-    async def resources(asked: _Arguments, context: ToolContext) -> tuple[str, ...]:
-        named = partial(_named, context.workspace, asked.path, walks=walks)
-        is_near = asked.path.count("/") < NEAR_NAMES
+    async def resources(arguments: _Arguments, context: ToolContext) -> tuple[str, ...]:
+        find = partial(_resources, context.workspace, arguments.path, walks=walks)
+        is_short = arguments.path.count("/") < SHORT_PATH_NAMES
         try:
-            return run_inline(named) if is_near else await asyncio.to_thread(named)
+            return run_inline(find) if is_short else await asyncio.to_thread(find)
         except ToolFailed as error:
             raise ResourcesUnresolved(str(error)) from error
 
-    async def run(asked: _Arguments, context: ToolContext) -> ToolOutput:
+    async def run(arguments: _Arguments, context: ToolContext) -> ToolOutput:
         # Once the call is cancelled, the thread makes no further change.
         stopped = threading.Event()
         try:
             return await settings.share.run(
                 context.conversation,
-                lambda: handler(asked, _run_context(settings, context, stopped)),
+                lambda: handler(arguments, _run_context(settings, context, stopped)),
             )
         finally:
             stopped.set()
@@ -135,7 +134,7 @@ def _file_tool(
         description=f"{description} of the workspace.",
         parameters=ModelSchema(model),
         effects=frozenset(effects),
-        # Writing the same content twice is harmless, and nothing is sent before the result is
+        # Writing the same content twice is harmless, and no file is sent before the result is
         # recorded. A repeated edit would not find its text.
         idempotent=name != "edit_file",
         risk="medium" if "write" in effects else "low",
@@ -160,20 +159,20 @@ def _run_context(
     )
 
 
-def _write_line(asked: WriteArguments) -> Localized:
-    count = len(asked.content)
+def _write_line(arguments: WriteArguments) -> Localized:
+    count = len(arguments.content)
     return catalogue.WOULD_WRITE.about(
-        count=count, number=Grouped(number=count), path=quoted(asked.path)
+        count=count, number=Grouped(number=count), path=quoted(arguments.path)
     )
 
 
-def _edit_line(asked: EditArguments) -> Localized:
-    old = quoted(asked.old_text, limit_chars=60)
-    new = quoted(asked.new_text, limit_chars=60)
-    return catalogue.WOULD_EDIT.about(path=quoted(asked.path), old=old, new=new)
+def _edit_line(arguments: EditArguments) -> Localized:
+    old = quoted(arguments.old_text, limit_chars=60)
+    new = quoted(arguments.new_text, limit_chars=60)
+    return catalogue.WOULD_EDIT.about(path=quoted(arguments.path), old=old, new=new)
 
 
-def _named(workspace: Path, path: str, *, walks: bool) -> tuple[str, ...]:
+def _resources(workspace: Path, path: str, *, walks: bool) -> tuple[str, ...]:
     real = workspace.resolve()
     place = resolve(real, parts_of(path, real))
     name = f"file:{place}"

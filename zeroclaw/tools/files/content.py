@@ -26,7 +26,7 @@ from zeroclaw.tools.files.workspace import (
     stat_at,
 )
 
-# How far to search for the first requested line; the shell can read larger files.
+# Bytes searched for the first requested line; the shell can read larger files.
 SCAN_BYTES = 67_108_864
 
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -59,7 +59,7 @@ class EditArguments(PathArguments):
 
 
 def read_file(arguments: ReadArguments, run: RunContext) -> ToolOutput:
-    """Return some lines of a file, and how to get the next ones."""
+    """Return some lines of a file, with the number of the next one."""
     parts = readable_parts(arguments.path, run)
     with opened_file(run.workspace, parts) as file:
         size_bytes = os.fstat(file).st_size
@@ -102,9 +102,9 @@ def edit_file(arguments: EditArguments, run: RunContext) -> ToolOutput:
             message = f"{shown(parts)} is larger than {run.settings.limits.max_write_bytes:,} bytes"
             raise ToolFailed(message)
         text = _decoded(data, parts)
-        found = text.count(arguments.old_text)
-        if found != 1:
-            raise _not_once(found, text, arguments, parts)
+        count = text.count(arguments.old_text)
+        if count != 1:
+            raise _not_once(count, text, arguments, parts)
         new = _encoded(text.replace(arguments.old_text, arguments.new_text), run)
         _demand_room(run, new, before, new_entries=0)
         run.raise_if_stopped()
@@ -140,7 +140,7 @@ def writable_parts(path: str, run: RunContext) -> Parts:
 
 def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
     """Return the requested lines, up to the cap, and a note if there are more."""
-    left = run.settings.limits.max_read_bytes
+    remaining = run.settings.limits.max_read_bytes
     scanned = 0
     for _ in range(arguments.first_line - 1):
         run.raise_if_stopped()
@@ -151,21 +151,21 @@ def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
         if scanned > SCAN_BYTES:
             message = f"line {arguments.first_line} is too far into the file: use the shell"
             raise ToolFailed(message)
-    taken: list[bytes] = []
-    while len(taken) < arguments.max_lines and left > 0:
-        line = stream.readline(left)
+    lines: list[bytes] = []
+    while len(lines) < arguments.max_lines and remaining > 0:
+        line = stream.readline(remaining)
         if not line:
             break
-        taken.append(line)
-        left -= len(line)
-    made = readable(b"".join(taken))
-    note = f"\n[not UTF-8 in {counted(made.bad_bytes, 'place')}]" if made.bad_bytes else ""
+        lines.append(line)
+        remaining -= len(line)
+    decoded = readable(b"".join(lines))
+    note = f"\n[not UTF-8 in {counted(decoded.bad_bytes, 'place')}]" if decoded.bad_bytes else ""
     if not stream.read(1):
-        return made.text + note
-    following = arguments.first_line + len(taken)
-    if left == 0 and not taken[-1].endswith(b"\n"):
-        note += f"\n[cut within line {following - 1}, at the most that one answer holds]"
-    return f"{made.text}{note}\n[there is more: go on with first_line={following}]"
+        return decoded.text + note
+    following = arguments.first_line + len(lines)
+    if remaining == 0 and not lines[-1].endswith(b"\n"):
+        note += f"\n[cut within line {following - 1}, the limit of one answer]"
+    return f"{decoded.text}{note}\n[there is more: go on with first_line={following}]"
 
 
 def _skip_line(stream: BinaryIO) -> int:
@@ -180,15 +180,15 @@ def _skip_line(stream: BinaryIO) -> int:
 
 def _refuse_markers(*texts: str) -> None:
     if any(holds_marker(text) for text in texts):
-        message = "the text holds a redaction marker: writing it would destroy what was redacted"
+        message = "the text holds a redaction marker: writing it would destroy the redacted text"
         raise ToolFailed(message)
 
 
 def _encoded(text: str, run: RunContext) -> bytes:
     data = text.encode("utf-8")
     if len(data) > run.settings.limits.max_write_bytes:
-        most = run.settings.limits.max_write_bytes
-        message = f"the file would have {len(data):,} bytes, at most {most:,} can be written"
+        limit = run.settings.limits.max_write_bytes
+        message = f"the file would have {len(data):,} bytes, at most {limit:,} can be written"
         raise ToolFailed(message)
     return data
 
@@ -196,7 +196,7 @@ def _encoded(text: str, run: RunContext) -> bytes:
 def _demand_room(
     run: RunContext, data: bytes, replaced: os.stat_result | None, *, new_entries: int
 ) -> None:
-    """Refuse a write that the workspace has no room for; one that shrinks it is always allowed."""
+    """Refuse a write beyond the workspace's quota; one that shrinks it is always allowed."""
     # Another hard link keeps the old content.
     freed = replaced.st_size if replaced is not None and replaced.st_nlink == 1 else 0
     run.settings.quota.spend(run.workspace, new_bytes=len(data) - freed, new_entries=new_entries)
@@ -210,11 +210,11 @@ def _decoded(data: bytes, parts: Parts) -> str:
         raise ToolFailed(message) from None
 
 
-def _not_once(found: int, text: str, arguments: EditArguments, parts: Parts) -> ToolFailed:
+def _not_once(count: int, text: str, arguments: EditArguments, parts: Parts) -> ToolFailed:
     start = quoted(arguments.old_text, limit_chars=60)
-    if found:
+    if count:
         return ToolFailed(
-            f"{start} is in {shown(parts)} {found} times: give more of the text around it"
+            f"{start} is in {shown(parts)} {count} times: give more of the text around it"
         )
     hint = ""
     if "".join(arguments.old_text.split()) in "".join(text.split()):
@@ -225,14 +225,14 @@ def _not_once(found: int, text: str, arguments: EditArguments, parts: Parts) -> 
 # --- send_file -----------------------------------------------------------------------------------
 
 
-MOST_CAPTION_CHARS = 500
+MAX_CAPTION_CHARS = 500
 UNKNOWN_TYPE = "application/octet-stream"
 
 
 class SendArguments(PathArguments):
     """Arguments of `send_file`."""
 
-    caption: str = Field(default="", max_length=MOST_CAPTION_CHARS, description="Plain text.")
+    caption: str = Field(default="", max_length=MAX_CAPTION_CHARS, description="Plain text.")
     name: str = Field(default="", max_length=255, description="Shown in place of its own.")
 
 
@@ -240,42 +240,44 @@ def send_file(arguments: SendArguments, run: RunContext) -> ToolOutput:
     """Return the file as output; it is sent once the result of the call is recorded."""
     parts = readable_parts(arguments.path, run)
     if not run.max_file_bytes:
-        message = "this chat takes no files; say what is in it instead, or where it can be sent"
+        message = "this chat takes no files; describe its content instead, or name a chat that takes files"
         raise ToolFailed(message)
     with opened_file(run.workspace, parts) as file:
-        most = min(run.max_file_bytes, run.settings.limits.max_send_bytes)
+        limit = min(run.max_file_bytes, run.settings.limits.max_send_bytes)
         size_bytes = os.fstat(file).st_size
         with os.fdopen(file, "rb", closefd=False) as stream:
             # The file may grow while we read it.
-            content = stream.read(most + 1) if size_bytes <= most else b""
+            content = stream.read(limit + 1) if size_bytes <= limit else b""
     size_bytes = max(size_bytes, len(content))
-    if size_bytes > most:
+    if size_bytes > limit:
         size = counted(size_bytes, "byte")
-        message = f"{shown(parts)} has {size}, and {most:,} is the most that can be sent here"
+        message = f"{shown(parts)} has {size}, and {limit:,} is the most that can be sent here"
         raise ToolFailed(message)
     if not content:
         message = f"{shown(parts)} is empty, and an empty file can't be sent"
         raise ToolFailed(message)
     run.raise_if_stopped()
     name = arguments.name.strip() or parts[-1]
-    sent = ToolFile(
+    attachment = ToolFile(
         name=name, media_type=media_type(name), content=content, caption=arguments.caption
     )
-    told = f"{shown(parts)} goes to the chat as {quoted(name)}: {counted(len(content), 'byte')}"
-    return ToolOutput(text=told, files=(sent,))
+    text = f"{shown(parts)} goes to the chat as {quoted(name)}: {counted(len(content), 'byte')}"
+    return ToolOutput(text=text, files=(attachment,))
 
 
-def send_line(asked: SendArguments) -> Localized:
-    """Return one line about what the call would do."""
-    name = catalogue.WOULD_SEND_AS.about(name=quoted(asked.name)) if asked.name.strip() else ""
-    caption = quoted(asked.caption, limit_chars=60)
-    words = catalogue.WOULD_SEND_SAYING.about(words=caption) if asked.caption.strip() else ""
-    return catalogue.WOULD_SEND.about(path=quoted(asked.path), name=name, words=words)
+def send_line(arguments: SendArguments) -> Localized:
+    """Return one line about the call."""
+    name = (
+        catalogue.WOULD_SEND_AS.about(name=quoted(arguments.name)) if arguments.name.strip() else ""
+    )
+    caption = quoted(arguments.caption, limit_chars=60)
+    text = catalogue.WOULD_SEND_SAYING.about(words=caption) if arguments.caption.strip() else ""
+    return catalogue.WOULD_SEND.about(path=quoted(arguments.path), name=name, words=text)
 
 
 def media_type(name: str) -> str:
     """Guess a file's media type from its extension, with the same result on every machine."""
     # Use only Python's own table: the system's differs between machines and is read from files.
-    known = mimetypes.MimeTypes(filenames=())
-    found, packed = known.guess_type(name, strict=True)
-    return UNKNOWN_TYPE if packed or found is None else found
+    types = mimetypes.MimeTypes(filenames=())
+    guessed, packed = types.guess_type(name, strict=True)
+    return UNKNOWN_TYPE if packed or guessed is None else guessed

@@ -5,7 +5,7 @@ meanwhile. RE2 looks at each byte once, keeps to its memory limit and releases t
 conversations go on. It has no back-references and no look-around.
 
 A file is searched in blocks of whole lines, so that a search ends soon after its caller is gone or
-its time is used up.
+its time is over.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,12 +38,12 @@ class FoundLine(Value):
 class Pattern:
     """A compiled pattern."""
 
-    def __init__(self, wanted: str, *, regex: bool = True, ignore_case: bool = False) -> None:
+    def __init__(self, source: str, *, regex: bool = True, ignore_case: bool = False) -> None:
         """Compile the pattern.
 
         Args:
-            wanted: An expression in RE2's syntax, or a text.
-            regex: Whether `wanted` is an expression.
+            source: An expression in RE2's syntax, or a text.
+            regex: Whether `source` is an expression.
             ignore_case: Whether `A` matches `a`.
 
         Raises:
@@ -56,7 +56,7 @@ class Pattern:
         options.case_sensitive = not ignore_case
         options.never_nl = True  # a match ends with its line
         options.log_errors = False  # otherwise it writes to standard error
-        text = wanted.encode("utf-8", "replace")
+        text = source.encode("utf-8", "replace")
         try:
             self._compiled = re2.compile(b"(?m)" + (text if regex else re2.escape(text)), options)
         except re2.error as error:
@@ -71,7 +71,7 @@ class Pattern:
             data: The file.
             check: Called before each block; an exception from it ends the search.
         """
-        # RE2 matches nothing in bytes that are not valid UTF-8.
+        # RE2 finds no match in bytes that are not valid UTF-8.
         text = data.decode("utf-8", "replace").replace("\r\n", "\n").encode()
         at, number = 0, 1
         while at < len(text):
@@ -91,7 +91,7 @@ class Pattern:
 
 
 def _block(text: bytes, at: int) -> tuple[int, int]:
-    """Return where the next block ends, and where the one after it begins."""
+    """Return the end of the next block, and the start of the one after it."""
     if len(text) - at <= BLOCK_BYTES:
         return len(text.removesuffix(b"\n")), len(text)
     end = text.rfind(b"\n", at, at + BLOCK_BYTES)
@@ -103,6 +103,6 @@ def _block(text: bytes, at: int) -> tuple[int, int]:
 
 def _reason(error: Exception) -> str:
     """Return RE2's message about a pattern, without the flag that we prepended."""
-    said = error.args[0]
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    message = error.args[0]
+    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
     return text.replace("(?m)", "", 1)

@@ -28,9 +28,9 @@ from zeroclaw.tools.files.workspace import (
 from zeroclaw.value import Value
 
 # Cap on one line of output, so that a minified file doesn't fill the answer.
-_SHOWN_CHARS = 300
-_MOST_DEPTH = 40
-_MOST_VISITED = 50_000
+_LINE_CHARS = 300
+_MAX_DEPTH = 40
+_MAX_VISITED = 50_000
 
 Path = Annotated[str, Field(max_length=4096)]
 
@@ -39,7 +39,7 @@ class ListArguments(PathArguments):
     """Arguments of `list_files`."""
 
     path: Path = "."
-    depth: int = Field(default=1, ge=1, le=_MOST_DEPTH)
+    depth: int = Field(default=1, ge=1, le=_MAX_DEPTH)
 
 
 class SearchArguments(PathArguments):
@@ -97,7 +97,7 @@ def search_files(arguments: SearchArguments, run: RunContext) -> ToolOutput:
 
 
 class _Skips:
-    """Counts the places that a walk skips because the call may not touch them."""
+    """Counts the paths that a walk skips because the call may not touch them."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
@@ -105,7 +105,7 @@ class _Skips:
         self._count = 0
 
     def skip(self, parts: Parts, all_below: str = "") -> bool:
-        """Whether a place must be neither opened nor named; with `BELOW`, everything in it."""
+        """Whether a path must be neither opened nor named; with `BELOW`, all paths in it."""
         run = self._run
         resource = "/".join((self._workspace, *parts)) + all_below
         skipped = is_masked(parts, run.hidden) or not run.permits(resource)
@@ -116,7 +116,7 @@ class _Skips:
         """Return the note about skipped places, if any."""
         if not self._count:
             return []
-        skipped = counted(self._count, "place")
+        skipped = counted(self._count, "path")
         return [f"[skipped {skipped}: protected, or not allowed by the policy]"]
 
 
@@ -126,34 +126,34 @@ class _Search:
     def __init__(self, arguments: SearchArguments, run: RunContext) -> None:
         self._pattern = _pattern(arguments)
         self._stops_at_s = time.thread_time() + run.settings.max_search_cpu_s
-        self._most = arguments.max_results
+        self._max_results = arguments.max_results
         self._run = run
-        self._left_bytes = run.settings.max_search_bytes
+        self._remaining_bytes = run.settings.max_search_bytes
         self._large = 0
         self._stopped_by = ""
         self.lines: list[str] = []
 
     def take(self, entry: _Entry) -> bool:
-        """Search one file; return whether to go on."""
+        """Search one file; return whether to continue."""
         self._run.raise_if_stopped()
         if entry.size_bytes > self._run.settings.max_searched_file_bytes:
             self._large += 1
             return True
-        if entry.size_bytes > self._left_bytes:
-            self._stopped_by = "it had read as much as one search may"
+        if entry.size_bytes > self._remaining_bytes:
+            self._stopped_by = "it had read the limit of one search"
             return False
-        data = _read(entry, self._left_bytes)
-        self._left_bytes -= len(data)
+        data = _read(entry, self._remaining_bytes)
+        self._remaining_bytes -= len(data)
         if is_binary(data):
             return True
         try:
             for line in self._pattern.lines(data, self._raise_if_stopped):
-                if len(self.lines) >= self._most:
-                    self._stopped_by = f"it had found {self._most:,} lines"
+                if len(self.lines) >= self._max_results:
+                    self._stopped_by = f"it had found {self._max_results:,} lines"
                     return False
                 self.lines.append(_found(entry.parts, line))
         except TimeoutError:
-            self._stopped_by = "it had taken as much time as one search may"
+            self._stopped_by = "it had taken the time of one search"
             return False
         return True
 
@@ -164,18 +164,18 @@ class _Search:
 
     def notes(self) -> list[str]:
         """Return the notes about the limits of the search, if any."""
-        most = self._run.settings.max_searched_file_bytes
-        large = [f"[passed over {counted(self._large, 'file')} larger than {most:,} bytes]"]
+        limit = self._run.settings.max_searched_file_bytes
+        large = [f"[skipped {counted(self._large, 'file')} larger than {limit:,} bytes]"]
         stopped = [f"[the search stopped when {self._stopped_by}: narrow it down]"]
         return [*(large if self._large else []), *(stopped if self._stopped_by else [])]
 
 
 def _pattern(arguments: SearchArguments) -> Pattern:
-    wanted = arguments.pattern
+    source = arguments.pattern
     try:
-        return Pattern(wanted, regex=arguments.regex, ignore_case=arguments.ignore_case)
+        return Pattern(source, regex=arguments.regex, ignore_case=arguments.ignore_case)
     except PatternInvalid as error:
-        message = f"the pattern {quoted(wanted)} can't be used: {error}"
+        message = f"the pattern {quoted(source)} can't be used: {error}"
         raise ToolFailed(message) from None
 
 
@@ -183,11 +183,11 @@ def _files(run: RunContext, parts: Parts, skips: _Skips) -> Iterator[_Entry]:
     """Yield every file at or below a path."""
     if parts:
         with opened_directory(run.workspace, parts[:-1]) as directory:
-            seen = stat_at(directory, parts)
-            if seen is not None and kind_of(seen.st_mode) == "file":
-                yield _Entry(directory=directory, parts=parts, kind="file", size_bytes=seen.st_size)
+            entry = _entry_of(directory, parts)
+            if entry is not None and entry.kind == "file":
+                yield entry
                 return
-    for entry in _walk(run, parts, _MOST_DEPTH, skips):
+    for entry in _walk(run, parts, _MAX_DEPTH, skips):
         if entry.kind == "file":
             yield entry
 
@@ -201,21 +201,21 @@ def _walk(run: RunContext, parts: Parts, depth: int, skips: _Skips) -> Iterator[
     waiting: list[tuple[Parts, int]] = [(parts, depth)]
     visited = 0
     while waiting:
-        here, levels = waiting.pop()
+        directory_parts, levels = waiting.pop()
         inner: list[tuple[Parts, int]] = []
-        with opened_directory(run.workspace, here) as directory:
+        with opened_directory(run.workspace, directory_parts) as directory:
             for name in _names(directory):
                 run.raise_if_stopped()
                 visited += 1
-                if visited > _MOST_VISITED:
-                    message = f"more than {_MOST_VISITED:,} names: give a narrower path"
+                if visited > _MAX_VISITED:
+                    message = f"more than {_MAX_VISITED:,} names: give a narrower path"
                     raise ToolFailed(message)
-                at = (*here, name)
-                entry = None if skips.skip(at) else _look(directory, at)
+                entry_parts = (*directory_parts, name)
+                entry = None if skips.skip(entry_parts) else _entry_of(directory, entry_parts)
                 if entry is None:
                     continue
                 yield entry
-                if entry.kind == "directory" and levels > 1 and not skips.skip(at, BELOW):
+                if entry.kind == "directory" and levels > 1 and not skips.skip(entry_parts, BELOW):
                     inner.append((entry.parts, levels - 1))
         waiting.extend(reversed(inner))
 
@@ -223,22 +223,22 @@ def _walk(run: RunContext, parts: Parts, depth: int, skips: _Skips) -> Iterator[
 def _names(directory: int) -> list[str]:
     """Return the sorted names in a directory, at most as many as a walk may visit."""
     with os.scandir(directory) as entries:
-        return sorted(entry.name for entry in itertools.islice(entries, _MOST_VISITED + 1))
+        return sorted(entry.name for entry in itertools.islice(entries, _MAX_VISITED + 1))
 
 
-def _look(directory: int, parts: Parts) -> _Entry | None:
+def _entry_of(directory: int, parts: Parts) -> _Entry | None:
     """Return the entry of a name; None if it is gone."""
-    seen = stat_at(directory, parts)
-    if seen is None:
+    status = stat_at(directory, parts)
+    if status is None:
         return None
     return _Entry(
-        directory=directory, parts=parts, kind=kind_of(seen.st_mode), size_bytes=seen.st_size
+        directory=directory, parts=parts, kind=kind_of(status.st_mode), size_bytes=status.st_size
     )
 
 
-def _read(entry: _Entry, most_bytes: int) -> bytes:
+def _read(entry: _Entry, max_bytes: int) -> bytes:
     with os.fdopen(open_at(entry.directory, entry.parts), "rb") as stream:
-        return stream.read(most_bytes)
+        return stream.read(max_bytes)
 
 
 def _line(entry: _Entry, above: int) -> str:
@@ -255,7 +255,7 @@ def _line(entry: _Entry, above: int) -> str:
 
 
 def _found(parts: Parts, line: FoundLine) -> str:
-    cut = shortened(without_controls(line.text).rstrip(), _SHOWN_CHARS)
+    cut = shortened(without_controls(line.text).rstrip(), _LINE_CHARS)
     return f"{_name(parts)}:{line.number}: {cut}"
 
 

@@ -1,8 +1,8 @@
 """Opens the files of a workspace for one run, name by name, without following links.
 
 Every step starts from the descriptor of the directory before it (openat(2) with `O_NOFOLLOW`), so a
-name that is swapped for a link between the decision and the run is refused, not followed. All of
-this blocks: call it in a thread.
+name that is swapped for a link between the decision and the run is refused, not followed. All
+functions block: call them in a thread.
 
 A hard link is an ordinary file here and can't be told from one. It can be read like one; a write
 replaces the name and leaves the other names of the old file alone.
@@ -27,7 +27,7 @@ from zeroclaw.host.quotas import Quota
 from zeroclaw.tools import quoted
 from zeroclaw.value import Value, field
 
-INSIDE = "/workspace"  # path of the workspace inside the sandbox
+SANDBOX_PATH = "/workspace"  # path of the workspace inside the sandbox
 
 Kind = Literal["file", "directory", "link", "special"]
 
@@ -47,15 +47,15 @@ def parts_of(path: str, workspace: Path) -> Parts:
     Raises:
         ToolFailed: The path leaves the workspace, or contains `..`.
     """
-    inside = path
-    for root in (INSIDE, str(workspace)):
+    relative = path
+    for root in (SANDBOX_PATH, str(workspace)):
         if path == root or path.startswith(f"{root}/"):
-            inside = path[len(root) :].lstrip("/")
+            relative = path[len(root) :].lstrip("/")
             break
-    if inside.startswith("/"):
+    if relative.startswith("/"):
         message = f"{quoted(path)} is outside the workspace: give a path relative to it"
         raise ToolFailed(message)
-    parts = tuple(part for part in inside.split("/") if part not in {"", "."})
+    parts = tuple(part for part in relative.split("/") if part not in {"", "."})
     if ".." in parts:
         message = f"{quoted(path)} goes up with `..`: give the path from the workspace down"
         raise ToolFailed(message)
@@ -77,7 +77,7 @@ def kind_of(mode: int) -> Kind:
 
 
 def resolve(workspace: Path, parts: Parts) -> Path:
-    """Return the real path of a place, which need not exist.
+    """Return a real path, which need not exist.
 
     Args:
         workspace: Its real path.
@@ -88,12 +88,12 @@ def resolve(workspace: Path, parts: Parts) -> Path:
     """
     for depth in range(1, len(parts) + 1):
         try:
-            seen = workspace.joinpath(*parts[:depth]).lstat()
+            status = workspace.joinpath(*parts[:depth]).lstat()
         except (FileNotFoundError, NotADirectoryError):
             break  # the rest does not exist
         except OSError as error:
             raise failure(error, parts[:depth], "look at") from error
-        if stat.S_ISLNK(seen.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             raise _link(parts[:depth])
     return workspace.joinpath(*parts)
 
@@ -103,13 +103,13 @@ def missing_parts(workspace: Path, parts: Parts) -> tuple[Parts, os.stat_result 
 
     Only an estimate of what creating the path costs: creating it checks again, name by name.
     """
-    seen: os.stat_result | None = None
+    status: os.stat_result | None = None
     for depth in range(1, len(parts) + 1):
         try:
-            seen = workspace.joinpath(*parts[:depth]).lstat()
+            status = workspace.joinpath(*parts[:depth]).lstat()
         except OSError:
             return parts[depth - 1 :], None
-    return (), seen
+    return (), status
 
 
 @contextmanager
@@ -125,19 +125,19 @@ def opened_directory(workspace: Path, parts: Parts, *, make: bool = False) -> Ge
         ToolFailed: The directory does not exist, or the path contains a link.
     """
     try:
-        here = os.open(workspace, _DIRECTORY & ~os.O_NOFOLLOW)
+        current = os.open(workspace, _DIRECTORY & ~os.O_NOFOLLOW)
     except OSError as error:
         raise failure(error, (), "enter") from error
     try:
         for depth, name in enumerate(parts, start=1):
             if make:
-                _make(here, name, parts[:depth])
-            there = _enter(here, name, parts[:depth])
-            os.close(here)
-            here = there
-        yield here
+                _make(current, name, parts[:depth])
+            child = _enter(current, name, parts[:depth])
+            os.close(current)
+            current = child
+        yield current
     finally:
-        os.close(here)
+        os.close(current)
 
 
 @contextmanager
@@ -163,11 +163,11 @@ def open_at(directory: int, parts: Parts) -> int:
     Raises:
         ToolFailed: As for `opened_file`.
     """
-    seen = stat_at(directory, parts)
-    if seen is None:
+    status = stat_at(directory, parts)
+    if status is None:
         message = f"{shown(parts)} does not exist"
         raise ToolFailed(message)
-    _demand_file(seen, parts)  # checked before, because opening a device may have side effects
+    _demand_file(status, parts)  # checked before, because opening a device may have side effects
     try:
         file = os.open(parts[-1], _READING, dir_fd=directory)
     except OSError as error:
@@ -200,7 +200,7 @@ def replace_at(
         parts: The whole path, for messages; the last name is the file's.
         data: The new content.
         replaces: Stat of the present file. Its permissions are kept, and if it has changed
-            meanwhile, nothing is written.
+            meanwhile, the write fails.
 
     Raises:
         ToolFailed: The file could not be written, and the old one is unchanged; or it was written,
@@ -228,19 +228,19 @@ def replace_at(
         os.fsync(directory)
 
 
-def failure(error: OSError, parts: Parts, doing: str) -> ToolFailed:
+def failure(error: OSError, parts: Parts, action: str) -> ToolFailed:
     """Return a one-line message about an error of the operating system."""
     if error.errno == errno.ELOOP:
         return _link(parts)
-    return ToolFailed(f"can't {doing} {shown(parts)}: {system_words(error)}")
+    return ToolFailed(f"can't {action} {shown(parts)}: {system_words(error)}")
 
 
 def _link(parts: Parts) -> ToolFailed:
     return ToolFailed(f"{shown(parts)} is a symbolic link, and links are not followed")
 
 
-def _demand_file(seen: os.stat_result, parts: Parts) -> None:
-    match kind_of(seen.st_mode):
+def _demand_file(status: os.stat_result, parts: Parts) -> None:
+    match kind_of(status.st_mode):
         case "file":
             return
         case "link":
@@ -254,14 +254,14 @@ def _demand_file(seen: os.stat_result, parts: Parts) -> None:
 
 
 def _demand_unchanged(directory: int, parts: Parts, before: os.stat_result | None) -> None:
-    now = stat_at(directory, parts)
-    if _version(now) != _version(before):
-        message = f"{shown(parts)} was changed by somebody else meanwhile: read it again"
+    current = stat_at(directory, parts)
+    if _version(current) != _version(before):
+        message = f"{shown(parts)} was changed meanwhile: read it again"
         raise ToolFailed(message)
 
 
-def _version(seen: os.stat_result | None) -> tuple[int, int, int] | None:
-    return None if seen is None else (seen.st_ino, seen.st_size, seen.st_mtime_ns)
+def _version(status: os.stat_result | None) -> tuple[int, int, int] | None:
+    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _make(directory: int, name: str, parts: Parts) -> None:
@@ -281,8 +281,8 @@ def _enter(directory: int, name: str, parts: Parts) -> int:
         raise ToolFailed(message) from None
     except NotADirectoryError:
         # A link fails like this too, because O_DIRECTORY is set.
-        seen = stat_at(directory, parts)
-        if seen is not None and stat.S_ISLNK(seen.st_mode):
+        status = stat_at(directory, parts)
+        if status is not None and stat.S_ISLNK(status.st_mode):
             raise _link(parts) from None
         message = f"{shown(parts)} is not a directory"
         raise ToolFailed(message) from None
@@ -319,11 +319,11 @@ class FilesSettings(Value):
 
 
 class RunContext(Value):
-    """What the thread of one run works with.
+    """The context of one run in its thread.
 
     Attributes:
         workspace: Its real path.
-        hidden: The places that tools must not see.
+        hidden: The paths that tools must not see.
         settings: The limits.
         stopped: Set when the caller no longer waits for the answer.
         permits: Whether a path below a directory may be touched, see `ToolContext.permits`.
@@ -341,7 +341,7 @@ class RunContext(Value):
         """End the run if the call was cancelled.
 
         Raises:
-            ToolFailed: It was cancelled; nobody reads the message.
+            ToolFailed: It was cancelled; no reader gets the message.
         """
         if self.stopped.is_set():
             message = "stopped"

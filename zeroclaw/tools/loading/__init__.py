@@ -32,39 +32,39 @@ from zeroclaw.tools.loading.skill import (
 from zeroclaw.value import replace
 
 FILE = "SKILL.md"
-MOST_SKILLS, MOST_FILES = 100, 100
-MOST_TEXT_BYTES, MOST_FILE_BYTES = 65_536, 262_144
+MAX_SKILLS, MAX_FILES = 100, 100
+MAX_TEXT_BYTES, MAX_FILE_BYTES = 65_536, 262_144
 
 
 def tools(
     groups: Callable[[Principal, Address], Collection[str]],
     skills: Callable[[Principal, Address], Mapping[str, Skill]],
 ) -> tuple[Tool, ...]:
-    """Return both tools; `groups` and `skills` return what a principal may load in a chat."""
+    """Return both tools; `groups` and `skills` return those that a principal may load in a chat."""
 
-    async def load_tools(asked: LoadToolsArguments, context: ToolContext) -> ToolOutput:
+    async def load_tools(arguments: LoadToolsArguments, context: ToolContext) -> ToolOutput:
         await asyncio.sleep(0)  # yield once, as tools that do I/O would
-        if unknown := set(asked.groups) - set(groups(context.principal, context.address)):
+        if unknown := set(arguments.groups) - set(groups(context.principal, context.address)):
             return _error(f"there is no group {', '.join(map(quoted, sorted(unknown)))}")
         return ToolOutput(text="Loaded: their tools are among yours from now on.")
 
-    async def load_skills(asked: LoadSkillArguments, context: ToolContext) -> ToolOutput:
+    async def load_skills(arguments: LoadSkillArguments, context: ToolContext) -> ToolOutput:
         await asyncio.sleep(0)
-        found = skills(context.principal, context.address).get(asked.name)
-        if found is None:
-            return _error(f"there is no skill {quoted(asked.name)}")
-        if asked.file:
-            return ToolOutput(text=await asyncio.to_thread(_read_file, found, asked.file))
-        more = "".join(f"\n- {quoted(one)}" for one in found.files)
-        files = f" Its further files, to be read with `file`:{more}" if more else ""
+        skill = skills(context.principal, context.address).get(arguments.name)
+        if skill is None:
+            return _error(f"there is no skill {quoted(arguments.name)}")
+        if arguments.file:
+            return ToolOutput(text=await asyncio.to_thread(_read_file, skill, arguments.file))
+        listed = "".join(f"\n- {quoted(file)}" for file in skill.files)
+        files = f" Its further files, to be read with `file`:{listed}" if listed else ""
         return ToolOutput(text=f"Loaded: the system message holds it from now on.{files}")
 
     return (
         ModelTool(
             spec=LOAD_TOOLS,
             model=LoadToolsArguments,
-            summary=lambda asked: catalogue.WOULD_LOAD_TOOLS.about(
-                groups=", ".join(map(quoted, asked.groups))
+            summary=lambda arguments: catalogue.WOULD_LOAD_TOOLS.about(
+                groups=", ".join(map(quoted, arguments.groups))
             ),
             find_resources=_group_resources,
             handler=load_tools,
@@ -83,38 +83,40 @@ def _error(text: str) -> ToolOutput:
     return ToolOutput(text=text, is_error=True)
 
 
-def _skill_line(asked: LoadSkillArguments) -> Localized:
-    if asked.file:
-        return catalogue.WOULD_READ_OF_SKILL.about(name=quoted(asked.name), path=quoted(asked.file))
-    return catalogue.WOULD_LOAD_SKILL.about(name=quoted(asked.name))
+def _skill_line(arguments: LoadSkillArguments) -> Localized:
+    if arguments.file:
+        return catalogue.WOULD_READ_OF_SKILL.about(
+            name=quoted(arguments.name), path=quoted(arguments.file)
+        )
+    return catalogue.WOULD_LOAD_SKILL.about(name=quoted(arguments.name))
 
 
-async def _group_resources(asked: LoadToolsArguments, context: ToolContext) -> tuple[str, ...]:
+async def _group_resources(arguments: LoadToolsArguments, context: ToolContext) -> tuple[str, ...]:
     del context
-    return tuple(f"tools:{one}" for one in asked.groups)
+    return tuple(f"tools:{group}" for group in arguments.groups)
 
 
-async def _skill_resources(asked: LoadSkillArguments, context: ToolContext) -> tuple[str, ...]:
+async def _skill_resources(arguments: LoadSkillArguments, context: ToolContext) -> tuple[str, ...]:
     del context
-    return (f"skill:{asked.name}",)
+    return (f"skill:{arguments.name}",)
 
 
 # --- skill folders -------------------------------------------------------------------------------
 
 
 def read_skills(
-    place: Path, redact: Callable[[str], str]
+    directory: Path, redact: Callable[[str], str]
 ) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
     """Return the skills of a folder by name, and the faults of those left out; blocks.
 
     Raises:
         OSError: The folder can't be read.
     """
-    root = Path(os.path.realpath(place, strict=True))  # an OSError where links lead in a circle
-    folders = [one for one in sorted(root.iterdir()) if one.is_dir() and one.name[0] != "."]
-    found: list[Skill] = []
+    root = Path(os.path.realpath(directory, strict=True))  # an OSError where links lead in a circle
+    folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path.name[0] != "."]
+    skills: list[Skill] = []
     faults: list[str] = []
-    for folder in folders[:MOST_SKILLS]:
+    for folder in folders[:MAX_SKILLS]:
         try:
             skill = read_skill(_text_of(folder), folder)
         except ValueError as error:
@@ -122,15 +124,15 @@ def read_skills(
             continue
         # A skill that people pass around may contain invisible characters.
         text, _ = escape_for_model(redact(skill.text))
-        told, _ = escape_for_model(redact(skill.description))
-        found.append(replace(skill, text=text, description=told, files=_files_in(folder)))
-    if len(folders) > MOST_SKILLS:
-        faults.append(f"more than {MOST_SKILLS} skills: those behind them are left out")
-    return tuple(found), tuple(faults)
+        description, _ = escape_for_model(redact(skill.description))
+        skills.append(replace(skill, text=text, description=description, files=_files_in(folder)))
+    if len(folders) > MAX_SKILLS:
+        faults.append(f"more than {MAX_SKILLS} skills: the rest is left out")
+    return tuple(skills), tuple(faults)
 
 
 def _text_of(folder: Path) -> str:
-    text = readable(_bytes_of(folder, FILE, MOST_TEXT_BYTES))
+    text = readable(_bytes_of(folder, FILE, MAX_TEXT_BYTES))
     if not text.is_text or text.bad_bytes:
         message = "is not UTF-8 text"
         raise ValueError(message)
@@ -139,10 +141,10 @@ def _text_of(folder: Path) -> str:
 
 def _files_in(folder: Path) -> tuple[str, ...]:
     """Return the names of a skill's other files, without links, hidden files and secrets."""
-    files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
-    names = (one.relative_to(folder).as_posix() for one in files)
-    seen = (one for one in names if one != FILE and not any(map(is_hidden, one.split("/"))))
-    return tuple(sorted(islice(seen, MOST_FILES)))
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    names = (path.relative_to(folder).as_posix() for path in files)
+    listed = (name for name in names if name != FILE and not any(map(is_hidden, name.split("/"))))
+    return tuple(sorted(islice(listed, MAX_FILES)))
 
 
 def _read_file(skill: Skill, name: str) -> str:
@@ -150,13 +152,13 @@ def _read_file(skill: Skill, name: str) -> str:
         message = f"the skill {quoted(skill.name)} has no file {quoted(name)}"
         raise ToolFailed(message)
     try:
-        return readable(_bytes_of(skill.folder, name, MOST_FILE_BYTES)).text
+        return readable(_bytes_of(skill.folder, name, MAX_FILE_BYTES)).text
     except ValueError as error:
         message = f"{quoted(name)} {error}"
         raise ToolFailed(message) from error
 
 
-def _bytes_of(folder: Path, name: str, most_bytes: int) -> bytes:
+def _bytes_of(folder: Path, name: str, max_bytes: int) -> bytes:
     """Return the content of a file of a skill.
 
     Raises:
@@ -165,15 +167,15 @@ def _bytes_of(folder: Path, name: str, most_bytes: int) -> bytes:
     """
     try:
         real = Path(os.path.realpath(folder / name, strict=True))
-        seen = real.stat()
+        status = real.stat()
         if not real.is_relative_to(folder) or folder.is_symlink():
             message = "leads out of its folder by a symbolic link"
-        elif not stat.S_ISREG(seen.st_mode):
+        elif not stat.S_ISREG(status.st_mode):
             message = "is no file"
-        elif (seen.st_mode | folder.stat().st_mode) & stat.S_IWOTH:
+        elif (status.st_mode | folder.stat().st_mode) & stat.S_IWOTH:
             message = "can be written by everybody on this machine: `chmod -R o-w` its folder"
-        elif seen.st_size > most_bytes:
-            message = f"is larger than {most_bytes:,} bytes"
+        elif status.st_size > max_bytes:
+            message = f"is larger than {max_bytes:,} bytes"
         else:
             return real.read_bytes()
     except OSError as error:

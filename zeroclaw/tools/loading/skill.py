@@ -4,7 +4,7 @@ The format is that of agentskills.io (read 2026-11): YAML front matter with a `n
 folder's, and a `description`; the text follows. We use only these two strings, so the parser reads
 a subset of YAML: plain, quoted and block (`>`, `|`) scalars. A plain scalar may contain a colon,
 which YAML forbids but many people write. All other keys are ignored, `allowed-tools` too: policy
-decides what may run.
+decides which tools may run.
 """
 
 import json
@@ -16,7 +16,7 @@ from pydantic import Field
 from zeroclaw.tools import ToolArguments, read_spec
 from zeroclaw.value import Value
 
-MOST_NAME_CHARS, MOST_DESCRIPTION_CHARS = 64, 1_024  # bounds set by the format
+MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1_024  # bounds set by the format
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _KEY = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*)|)$")
@@ -69,21 +69,21 @@ def read_skill(text: str, folder: Path) -> Skill:
         ValueError: It is not a valid skill; the message says why, in half a sentence.
     """
     lines = text.removeprefix("\ufeff").splitlines()
-    ends = (at for at, line in enumerate(lines) if at and line.rstrip() == "---")
+    ends = (index for index, line in enumerate(lines) if index and line.rstrip() == "---")
     end = next(ends, 0) if lines and lines[0].rstrip() == "---" else 0
     if not end:
         message = "does not begin with front matter between two lines `---`"
         raise ValueError(message)
     fields = _fields(lines[1:end])
     name, description = fields.get("name", ""), fields.get("description", "")
-    if name != folder.name or not _NAME.fullmatch(name) or len(name) > MOST_NAME_CHARS:
+    if name != folder.name or not _NAME.fullmatch(name) or len(name) > MAX_NAME_CHARS:
         message = (
-            f"needs its folder's `name`: {MOST_NAME_CHARS} small letters, digits, single hyphens"
+            f"needs its folder's `name`: {MAX_NAME_CHARS} small letters, digits, single hyphens"
         )
         raise ValueError(message)
-    if not 0 < len(description) <= MOST_DESCRIPTION_CHARS:
+    if not 0 < len(description) <= MAX_DESCRIPTION_CHARS:
         message = (
-            f"needs a `description`, plain or quoted, of 1 to {MOST_DESCRIPTION_CHARS} characters"
+            f"needs a `description`, plain or quoted, of 1 to {MAX_DESCRIPTION_CHARS} characters"
         )
         raise ValueError(message)
     body = "\n".join(lines[end + 1 :]).strip()
@@ -95,9 +95,9 @@ def _fields(lines: list[str]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     key = ""
     for line in lines:
-        if made := _KEY.match(line):
-            key = made[1]
-            found[key] = [made[2] or ""]
+        if match := _KEY.match(line):
+            key = match[1]
+            found[key] = [match[2] or ""]
         elif key and line[:1] in {"", " ", "\t"}:
             found[key].append(line)
     return {key: _scalar(values) for key, values in found.items()}

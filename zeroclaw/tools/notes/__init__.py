@@ -1,8 +1,8 @@
-"""The tools that keep short texts for later: `remember`, `recall` and `forget_note`.
+"""The tools that store short texts for later: `remember`, `recall` and `forget_note`.
 
 The owner of a note follows from the chat it is made in; no argument can change it. A call sees only
-the notes of that owner, so a group never reads what a person said in private, and no person reads
-another's notes. The owner is also the call's only resource: `notes:of:<principal>` or
+the notes of that owner, so a group never reads the private notes of a person, and no person reads
+another's. The owner is also the call's only resource: `notes:of:<principal>` or
 `notes:in:<chat>`.
 """
 
@@ -24,7 +24,7 @@ from zeroclaw.tools.notes.note import KeptNote, Note, matching, owner_of, within
 REMEMBER = "remember"
 _TIMEOUT_S = 30.0
 _ANSWER_CHARS = 8_000  # of one `recall`, so that the runtime need not cut it
-_MOST_FOUND = 50
+_MAX_FOUND = 50
 _Arguments = TypeVar("_Arguments", bound=ToolArguments)
 
 
@@ -36,7 +36,7 @@ class NotesStore(Protocol):
         ...
 
     async def add(self, owner: str, note: Note, /, *, most: int) -> KeptNote | Literal["full"]:
-        """Keep a note; it is durable on return.
+        """Store a note; it is durable on return.
 
         Args:
             owner: The owner's key, see `owner_of`.
@@ -44,7 +44,7 @@ class NotesStore(Protocol):
             most: Maximum number of notes per owner.
 
         Returns:
-            The note with its number, or `full` if the owner has no room and nothing was kept.
+            The note with its number, or `full` if the owner has no room for it.
 
         Raises:
             ToolFailed: Concurrent writers conflicted with every attempt.
@@ -68,7 +68,7 @@ class RecallArguments(ToolArguments):
     """Arguments of `recall`."""
 
     words: str = Field(default="", max_length=1_000, description="Any of which a note holds.")
-    limit: int = Field(default=20, ge=1, le=_MOST_FOUND)
+    limit: int = Field(default=20, ge=1, le=_MAX_FOUND)
 
 
 class ForgetArguments(ToolArguments):
@@ -80,7 +80,7 @@ class ForgetArguments(ToolArguments):
 def tools(
     settings: NotesSettings, store: NotesStore, redact: Callable[[str], str]
 ) -> tuple[Tool, ...]:
-    """Return the three tools; a text that `redact` would change is not kept."""
+    """Return the three tools; a text that `redact` would change is refused."""
     notes = _Notes(settings, store, redact)
     return (
         _notes_tool(
@@ -88,7 +88,7 @@ def tools(
             "Keep a short text for later: of a direct chat for its person alone, of a group for"
             " the group. Never a secret.",
             RememberArguments,
-            lambda asked: catalogue.WOULD_REMEMBER.about(text=quoted(asked.text)),
+            lambda arguments: catalogue.WOULD_REMEMBER.about(text=quoted(arguments.text)),
             notes.remember,
             apply_settings=notes.apply_settings,
         ),
@@ -104,7 +104,7 @@ def tools(
             "forget_note",
             "Remove a note for good, by the number that `recall` shows.",
             ForgetArguments,
-            lambda asked: catalogue.WOULD_FORGET_NOTE.about(number=asked.number),
+            lambda arguments: catalogue.WOULD_FORGET_NOTE.about(number=arguments.number),
             notes.forget,
         ),
     )
@@ -118,14 +118,14 @@ def _notes_tool(
     handler: Callable[[_Arguments, ToolContext], Awaitable[ToolOutput]],
     *,
     effect: Effect = "write",
-    apply_settings: Callable[[_Arguments], _Arguments] = lambda asked: asked,
+    apply_settings: Callable[[_Arguments], _Arguments] = lambda arguments: arguments,
 ) -> Tool:
     spec = ToolSpec(
         name=name,
         description=description,
         parameters=ModelSchema(model),
         effects=frozenset({effect}),
-        # A text that is kept already is not kept again, and numbers are never reused.
+        # A text that is stored already is not stored again, and numbers are never reused.
         idempotent=True,
         risk="low",
         timeout_s=_TIMEOUT_S,
@@ -142,8 +142,8 @@ def _notes_tool(
     )
 
 
-async def _resources(asked: object, context: ToolContext) -> tuple[str, ...]:
-    del asked
+async def _resources(arguments: object, context: ToolContext) -> tuple[str, ...]:
+    del arguments
     return (f"notes:{_owner(context)}",)
 
 
@@ -151,36 +151,36 @@ def _owner(context: ToolContext) -> str:
     return owner_of(context.address, context.principal)
 
 
-def _recall_line(asked: RecallArguments) -> Localized:
-    if asked.words:
-        return catalogue.WOULD_RECALL.about(words=quoted(asked.words))
+def _recall_line(arguments: RecallArguments) -> Localized:
+    if arguments.words:
+        return catalogue.WOULD_RECALL.about(words=quoted(arguments.words))
     return catalogue.WOULD_RECALL_NEWEST
 
 
-def made_note(
+def make_note(
     text: str, context: ToolContext, redact: Callable[[str], str], *, by: str = ""
 ) -> Note:
-    """Return the note to keep for a text, without a number.
+    """Return the note for a text, without a number.
 
     Args:
         text: The text as the model gave it.
-        context: Context of the call that keeps it.
+        context: Context of the call that stores it.
         redact: A text that it would change is refused.
-        by: The authors, if there are others than the principal; empty for the principal.
+        by: The authors, if others than the principal wrote it; empty for the principal.
 
     Raises:
-        ToolFailed: The text must not be kept.
+        ToolFailed: The text must not be stored.
     """
-    said = text.strip()
-    if holds_marker(said):
-        message = "the text holds a redaction marker: what was redacted can't be remembered"
+    stripped = text.strip()
+    if holds_marker(stripped):
+        message = "the text holds a redaction marker: redacted text can't be remembered"
         raise ToolFailed(message)
-    if redact(said) != said:
-        message = "the text holds what looks like a secret, and notes keep none: nothing is kept"
+    if redact(stripped) != stripped:
+        message = "the text looks like it holds a secret, and notes may hold none: it is not stored"
         raise ToolFailed(message)
     return Note(
         number=0,
-        text=said,
+        text=stripped,
         by=by or context.principal.label,
         at=context.clock.now(),
         conversation=context.conversation,
@@ -198,58 +198,55 @@ class _Notes:
     ) -> None:
         self._settings, self._store, self._redact = settings, store, redact
 
-    def apply_settings(self, asked: RememberArguments) -> RememberArguments:
+    def apply_settings(self, arguments: RememberArguments) -> RememberArguments:
         """Refuse an empty text and one that is too long."""
-        chars, most = len(asked.text.strip()), self._settings.max_note_chars
+        chars, limit = len(arguments.text.strip()), self._settings.max_note_chars
         if not chars:
             raise ToolArgumentsInvalid(("text: must not be empty",))
-        if chars > most:
-            raise ToolArgumentsInvalid((f"text: must be at most {most:,} characters",))
-        return asked
+        if chars > limit:
+            raise ToolArgumentsInvalid((f"text: must be at most {limit:,} characters",))
+        return arguments
 
-    async def remember(self, asked: RememberArguments, context: ToolContext) -> ToolOutput:
-        """Keep a text; never drops an older note to make room."""
-        owner, note = _owner(context), made_note(asked.text, context, self._redact)
-        kept = await self._store.add(owner, note, most=self._settings.max_notes)
-        if kept == "full":
+    async def remember(self, arguments: RememberArguments, context: ToolContext) -> ToolOutput:
+        """Store a text; never drops an older note to make room."""
+        owner, note = _owner(context), make_note(arguments.text, context, self._redact)
+        stored = await self._store.add(owner, note, most=self._settings.max_notes)
+        if stored == "full":
             return ToolOutput(text=await self._full(owner), is_error=True)
-        said = "remembered" if kept.is_new else "this is remembered already,"
-        return ToolOutput(text=f"{said} as note {kept.note.number}")
+        verb = "remembered" if stored.is_new else "this is remembered already,"
+        return ToolOutput(text=f"{verb} as note {stored.note.number}")
 
-    async def recall(self, asked: RecallArguments, context: ToolContext) -> ToolOutput:
+    async def recall(self, arguments: RecallArguments, context: ToolContext) -> ToolOutput:
         """Return the notes that contain any of the words, best match first."""
-        every = await self._store.all(_owner(context))
-        found = await asyncio.to_thread(matching, every, asked.words)
+        notes = await self._store.all(_owner(context))
+        found = await asyncio.to_thread(matching, notes, arguments.words)
         if not found:
-            return ToolOutput(text=_nothing(every, asked.words))
-        shown = within(found[: asked.limit], context.conversation, _ANSWER_CHARS)
-        many = f"{len(found):,} of {counted(len(every), 'note')}"
-        order = "with any word, those with more of them first" if asked.words else "newest first"
-        more = len(found) - len(shown)
-        tail = [f"[{more:,} more: ask with other words]"] if more else []
+            return ToolOutput(text=_no_match(notes, arguments.words))
+        lines = within(found[: arguments.limit], context.conversation, _ANSWER_CHARS)
+        count = f"{len(found):,} of {counted(len(notes), 'note')}"
+        order = "with any word, best match first" if arguments.words else "newest first"
+        omitted = len(found) - len(lines)
+        tail = [f"[{omitted:,} more: ask with other words]"] if omitted else []
         return ToolOutput(
-            text="\n".join([f"{many}, {order}:", *shown, *tail]),
-            untrusted=not all(note.trusted for note in found[: len(shown)]),
+            text="\n".join([f"{count}, {order}:", *lines, *tail]),
+            untrusted=not all(note.trusted for note in found[: len(lines)]),
         )
 
-    async def forget(self, asked: ForgetArguments, context: ToolContext) -> ToolOutput:
+    async def forget(self, arguments: ForgetArguments, context: ToolContext) -> ToolOutput:
         """Remove a note of this owner; other owners' notes look as if they didn't exist."""
-        gone = await self._store.forget(_owner(context), asked.number)
-        if gone is None:
-            return ToolOutput(text=f"there is no note {asked.number} here", is_error=True)
-        said = f"forgot note {gone.number}: {quoted(gone.text)}"
-        return ToolOutput(text=said, untrusted=not gone.trusted)
+        note = await self._store.forget(_owner(context), arguments.number)
+        if note is None:
+            return ToolOutput(text=f"there is no note {arguments.number} here", is_error=True)
+        text = f"forgot note {note.number}: {quoted(note.text)}"
+        return ToolOutput(text=text, untrusted=not note.trusted)
 
     async def _full(self, owner: str) -> str:
-        every = await self._store.all(owner)
-        oldest = ", ".join(str(note.number) for note in every[:-4:-1])
-        return (
-            f"nothing is kept: all {self._settings.max_notes:,} notes that there is room for are"
-            f" taken; forget one first with `forget_note` (the oldest are {oldest})"
-        )
+        notes = await self._store.all(owner)
+        oldest = ", ".join(str(note.number) for note in notes[:-4:-1])
+        return f"it is not stored: all {self._settings.max_notes:,} notes are taken; forget one first with `forget_note` (the oldest are {oldest})"
 
 
-def _nothing(every: tuple[Note, ...], words: str) -> str:
-    if not every:
-        return "nothing is remembered here yet"
-    return f"none of {counted(len(every), 'note')} holds a word of {quoted(words)}"
+def _no_match(notes: tuple[Note, ...], words: str) -> str:
+    if not notes:
+        return "no note is stored here yet"
+    return f"none of {counted(len(notes), 'note')} holds a word of {quoted(words)}"

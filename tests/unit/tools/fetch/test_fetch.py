@@ -128,7 +128,10 @@ async def test_a_status_that_is_no_success_is_told() -> None:
             answer(b"", "application/zip", headers={"Content-Length": ""}),
             "`application/zip`, of unknown size",
         ),
-        (answer("x", headers={"Content-Encoding": "br"}), "packed as `br`, which was not asked"),
+        (
+            answer("x", headers={"Content-Encoding": "br"}),
+            "packed as `br`, which was not requested",
+        ),
         (answer("x", headers={"Content-Encoding": "gzip"}), "can't be unpacked"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "closed too early"),
         (b"nonsense\r\n\r\n", "could not be fetched"),
@@ -282,7 +285,7 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(elsewhere: st
     async with Pages() as server, opened(server, names=names) as tool:
         server.pages["/"] = redirect(elsewhere)
         said = await fetch(tool, f"http://wiki.test:{server.port}/")
-        assert f"sends on to {'http:' if elsewhere.startswith('//') else ''}{elsewhere}\n" in said
+        assert f"redirects to {'http:' if elsewhere.startswith('//') else ''}{elsewhere}\n" in said
         assert (names.asked, len(server.heads)) == (["wiki.test"], 1)
 
 
