@@ -101,13 +101,13 @@ async def test_what_is_sent_while_the_snapshot_is_read_is_neither_lost_nor_doubl
     async with running(tmp_path) as web:
         web.keep("ended", "old")
         web.keep("The answer", "draft", draft=True)
-        web.transcript.held = asyncio.Event()
+        web.transcript.holding = asyncio.Event()
         async with following(web.client) as page:
-            await web.transcript.asked.wait()
+            await web.transcript.requested.wait()
             await web.send("end", "old", draft=True)
             await web.send("The", "draft", draft=True)
             await web.send("new", "new")
-            web.transcript.held.set()
+            web.transcript.holding.set()
             await web.send("last", "last")
             await page.hear_until("item", id="last")
             assert page.texts() == ["ended", "The answer", "new", "last"]
