@@ -138,7 +138,7 @@ def test_what_a_configuration_leaves_open_is_told(tmp_path: Path) -> None:
     _, told = doctor(tmp_path, scripted(tmp_path), more)
     verdict, said = told["configuration"]
     assert verdict == "warn"
-    assert "can answer what they asked on another channel" in said
+    assert "can answer their own requests of another channel" in said
 
 
 def test_data_that_others_can_reach_are_told(tmp_path: Path) -> None:

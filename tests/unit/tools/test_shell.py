@@ -499,7 +499,7 @@ async def test_more_secrets_than_can_be_masked_stop_every_command(workspace: Pat
     assert output.text.endswith("ended\n")
     assert "hunter2" not in output.text
     (workspace / "one.more.key").touch()
-    with pytest.raises(ToolFailed, match="more than 1,000 places that keep secrets"):
+    with pytest.raises(ToolFailed, match="more than 1,000 places with names of secrets"):
         await call(workspace, "true")
 
 
