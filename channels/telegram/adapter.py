@@ -73,24 +73,20 @@ class TelegramChannel:
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Receive by polling or webhook until cancelled or closed; see `Channel.receive`."""
         await self._prepare()
-        account, context = self._account, self._context
+        account, context, log = self._account, self._context, self._context.log
         with until(account.http.closed):
             async with asyncio.TaskGroup() as group:
                 # In the background: everything else works without the menu.
-                group.create_task(menus.offer(account, context.menu, context.log))
+                group.create_task(menus.offer(account, context.menu, log))
 
                 def respond(event: Decoded | Skipped, admission: Admission | None) -> None:
                     if event.query or isinstance(admission, Answered):
                         self._answers.begin(group, partial(self._answer, event, admission))
 
-                intake = Intake(
-                    admit=admit, respond=respond, bot=self._bot, ids=self._ids, log=context.log
-                )
+                intake = Intake(admit=admit, respond=respond, bot=self._bot, ids=self._ids, log=log)
                 if self._settings.receive == "webhook":
                     url = self._settings.webhook_url
-                    webhook = Webhook(
-                        account, url, take=intake.take, clock=context.clock, log=context.log
-                    )
+                    webhook = Webhook(account, url, take=intake.take, clock=context.clock, log=log)
                     await webhook.run(context.mount, ready)
                 else:
                     ready()

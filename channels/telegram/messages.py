@@ -54,10 +54,8 @@ class Messages:
         thread = _thread(to)
         fields: dict[str, object] = {"message_thread_id": thread, "reply_markup": _markup(styled)}
         if reply_to.isdecimal():
-            fields["reply_parameters"] = {
-                "message_id": int(reply_to),
-                "allow_sending_without_reply": True,
-            }
+            reply = {"message_id": int(reply_to), "allow_sending_without_reply": True}
+            fields["reply_parameters"] = reply
         if styled.file is not None:
             fields |= _caption(styled) | {"disable_content_type_detection": True}
             return await self._account.post(to, "sendDocument", fields, file=styled.file)
@@ -70,14 +68,12 @@ class Messages:
         """Replace a message's text or a file's caption; equal content is no error."""
         chat, number = int(ref.address.chat), int(ref.message)
         fields = {"chat_id": chat, "message_id": number, "reply_markup": _markup(styled)}
-        change, method = self._account.change, "editMessageText"
+        change, methods = self._account.change, ("editMessageText", "editMessageText")
         if is_caption or styled.file is not None:
             await change("editMessageCaption", fields | _caption(styled))
             return
         growing = f"{chat}/{number}"
-        await self._call(
-            change, (method, method), fields, styled, previews=self._previews, growing=growing
-        )
+        await self._call(change, methods, fields, styled, previews=self._previews, growing=growing)
 
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
@@ -137,12 +133,8 @@ class Messages:
                 if growing:
                     self._refused.append(growing)
                 self._log("rich_message_refused", why=str(error))
-        plain = {
-            "text": styled.text,
-            "entities": styled.entities or None,
-            "link_preview_options": previews,
-        }
-        return await call(plain_method, {**fields, **plain})
+        plain = {"text": styled.text, "entities": styled.entities or None}
+        return await call(plain_method, {**fields, **plain, "link_preview_options": previews})
 
 
 def _thread(to: Address) -> int | None:

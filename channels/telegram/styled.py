@@ -87,14 +87,12 @@ def to_body(styled: Styled) -> str:
     return f"{styled.text}\x00{json.dumps(styled.entities)}\x00{styled.rich}"
 
 
-def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
+def from_outgoing(message: Outgoing | OutgoingFile) -> Styled:
     """Return a message with its receipts as buttons, which no text can imitate."""
-    if isinstance(outgoing, OutgoingFile):
-        return Styled(
-            text=outgoing.caption, file=File(name=outgoing.name, content=outgoing.content)
-        )
-    rendered, receipts = outgoing.rendered, outgoing.receipts[:MAX_RECEIPTS]
-    styled = Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)
+    if isinstance(message, OutgoingFile):
+        return Styled(text=message.caption, file=File(name=message.name, content=message.content))
+    rendered, receipts = message.rendered, message.receipts[:MAX_RECEIPTS]
+    styled = Styled(text=rendered.plain) if message.plain else from_body(rendered.body)
     return replace(styled, rows=tuple((_receipt(receipt),) for receipt in receipts))
 
 

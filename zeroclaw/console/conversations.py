@@ -237,7 +237,7 @@ def _outcome(outcome: Outcome) -> Html:
 
 # --- texts ---------------------------------------------------------------------------------------
 
-_RECEIPT_TITLES = {"valid": "receipt checked", "earlier": "receipt of an earlier run"}
+_TITLES = {"valid": "receipt checked", "earlier": "receipt of an earlier run"}
 _CODE_OR_STRONG = re.compile(r"`([^`]+)`|\*\*([^*\n]+)\*\*")
 _FENCE = re.compile("^```[^\n`]*\n(.*?)(?:^```[ \t]*$|\\Z)", re.DOTALL | re.MULTILINE)
 
@@ -257,11 +257,7 @@ def text(source: str) -> tuple[Html, ...]:
 def _receipt(receipt: CheckedReceipt) -> Html:
     verdict = "earlier" if receipt.earlier else "valid"
     return tag(
-        "li",
-        coded(receipt.line()),
-        class_="receipt",
-        title=_RECEIPT_TITLES[verdict],
-        data_verdict=verdict,
+        "li", coded(receipt.line()), class_="receipt", title=_TITLES[verdict], data_verdict=verdict
     )
 
 

@@ -87,9 +87,7 @@ def page(
 
 
 def _header(paths: ConsolePaths, section: str, state: PageState) -> Html:
-    links = (
-        tag("li", _link(paths, name, section, state.waiting.get(name, 0))) for name in SECTIONS
-    )
+    tabs = (tag("li", _link(paths, name, section, state.waiting.get(name, 0))) for name in SECTIONS)
     return tag(
         "header",
         tag(
@@ -107,7 +105,7 @@ def _header(paths: ConsolePaths, section: str, state: PageState) -> Html:
             ),
             class_="top",
         ),
-        tag("nav", tag("ul", *links, id="sections"), aria_label="sections"),
+        tag("nav", tag("ul", *tabs, id="sections"), aria_label="sections"),
     )
 
 

@@ -103,10 +103,8 @@ def empty(title: str, *sentences: str) -> Html:
 
 def panel(title: Node, *children: Node, id_: str) -> Html:
     """Return one part of a section with its heading; the script refreshes it by its id."""
-    heading = tag("h2", title, id=f"{id_}-title")
-    return tag(
-        "section", heading, *children, id=id_, class_="panel", aria_labelledby=f"{id_}-title"
-    )
+    head = tag("h2", title, id=f"{id_}-title")
+    return tag("section", head, *children, id=id_, class_="panel", aria_labelledby=f"{id_}-title")
 
 
 def listing(*rows: Html, id_: str) -> Html:
@@ -145,10 +143,8 @@ def field(id_: str, **attributes: Attribute) -> Html:
 
 def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
     """Return a table that scrolls sideways if too wide; the caption is for screen readers."""
-    head = tag("tr", *(tag("th", title, scope="col") for title in heads))
-    grid = tag(
-        "table", tag("caption", caption, class_="unseen"), tag("thead", head), tag("tbody", *rows)
-    )
+    head = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in heads)))
+    grid = tag("table", tag("caption", caption, class_="unseen"), head, tag("tbody", *rows))
     return tag("div", grid, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 

@@ -52,9 +52,8 @@ class PeopleView(Value):
 
 def people(paths: ConsolePaths, view: PeopleView) -> Html:
     """Return the section."""
-    return joined(
-        (_waiting(paths, view.waiting), _decided(paths, view.known), _configured(paths, view))
-    )
+    decided, configured = _decided(paths, view.known), _configured(paths, view)
+    return joined((_waiting(paths, view.waiting), decided, configured))
 
 
 # --- pairing requests ----------------------------------------------------------------------------
@@ -161,9 +160,8 @@ def _configured(paths: ConsolePaths, view: PeopleView) -> Html:
         )
         for name in view.local
     ]
-    note = tag(
-        "p", coded("From the configuration: `[[people]]` and `allowed_users`."), class_="note"
-    )
+    source = coded("From the configuration: `[[people]]` and `allowed_users`.")
+    note = tag("p", source, class_="note")
     return panel("Configured", listing(*rows, id_="configured"), note, id_="configuration")
 
 

@@ -164,9 +164,8 @@ class ConsoleReader:
 
     async def conversations(self, after: str) -> tuple[tuple[ConversationSummary, ...], str]:
         """Return a page of conversations after an id, newest first, and the `after` of the next page."""
-        page = await self._store.select(
-            CONVERSATIONS.where(after=after, newest_first=True, limit=PAGE + 1)
-        )
+        query = CONVERSATIONS.where(after=after, newest_first=True, limit=PAGE + 1)
+        page = await self._store.select(query)
         shown = page[:PAGE]
         summaries = [await self._summary(row) for row in readable_of(shown, CONVERSATIONS.of)]
         return tuple(summaries), shown[-1].key if len(page) > PAGE else ""
@@ -185,9 +184,8 @@ class ConsoleReader:
 
     async def window_estimate(self, conversation: ConversationId) -> FilledWindow | None:
         """Estimate the next request, as if its last writer wrote again; None without messages."""
-        inbox = await self._store.select(
-            INBOX.where(conversation=conversation, newest_first=True, limit=1)
-        )
+        query = INBOX.where(conversation=conversation, newest_first=True, limit=1)
+        inbox = await self._store.select(query)
         if not inbox:
             return None
         newest = INBOX.of(inbox[0])

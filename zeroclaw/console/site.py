@@ -102,9 +102,8 @@ class Site:
         fields = await _fields(request)
         if fields is None:
             return PlainTextResponse(UNREADABLE, status_code=422)
-        if not hmac.compare_digest(
-            fields.get("token", "").encode(), self._context.paths.token.encode()
-        ):
+        token = fields.get("token", "").encode()
+        if not hmac.compare_digest(token, self._context.paths.token.encode()):
             self._context.log("form_refused", section=section, level="warning")
             message = "this page is older than the daemon; reload it and try again"
             return PlainTextResponse(message, status_code=403)

@@ -261,9 +261,7 @@ class Approvals(Struct, eq=False):
         granted = await self._grant(reads, ended, principal) if is_granted else ()
         return (put, control, *granted)
 
-    async def _grant(
-        self, reads: Reads, ended: Approval, principal: Principal
-    ) -> tuple[Write, ...]:
+    async def _grant(self, reads: Reads, ended: Approval, granter: Principal) -> tuple[Write, ...]:
         """Return the writes of the grant that an answer "for a time" makes."""
         stored = await ACTIONS.get(self.context.store, ended.action)
         if stored is None or ended.scope is None or ended.at is None:
@@ -273,7 +271,7 @@ class Approvals(Struct, eq=False):
         name = self.context.ids.ulid()
         number, counters = await take_numbers(reads, GRANTS, 1)
         grant = grant_for(
-            stored.action, ended.scope, id=name, number=number, granter=principal, at=ended.at
+            stored.action, ended.scope, id=name, number=number, granter=granter, at=ended.at
         )
         return (to_put(grant), *counters)
 

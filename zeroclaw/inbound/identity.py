@@ -283,10 +283,9 @@ class People:
 
         A sender whose id the platform does not verify is a stranger.
         """
-        identity = f"{channel}:{sender.id}"
+        id_ = f"{channel}:{sender.id}"
         is_in = channel in self.local or (
-            (self._admitted(identity) or self._is_allowed(identity))
-            and not self.is_revoked(identity)
+            (self._admitted(id_) or self._is_allowed(id_)) and not self.is_revoked(id_)
         )
         return self.principal(channel, sender) if sender.verified and is_in else None
 

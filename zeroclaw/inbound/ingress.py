@@ -136,10 +136,8 @@ class Ingress(Struct, eq=False):
             claimed = (claim,) * plan.claimed
             counted = () if event is None else event.writes
             by = envelope.identity if event is None else event.principal.id
-            channel, now = envelope.address.channel, self.context.clock.now()
-            writes = await add_audit(
-                self.context.store, plan.writes, by=by, channel=channel, at=now
-            )
+            name, now = envelope.address.channel, self.context.clock.now()
+            writes = await add_audit(self.context.store, plan.writes, by=by, channel=name, at=now)
             commit = Commit(
                 point=DurablePoint.ADMITTED,
                 conversation=plan.conversation,

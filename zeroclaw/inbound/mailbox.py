@@ -169,11 +169,9 @@ class Mailboxes(Struct, kw_only=True, eq=False):
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
         """Let the conversation before `/new` be answered first, unless it is failing."""
-        before = await self.conversations.predecessor(conversation)
-        if before is not None:
+        old = await self.conversations.predecessor(conversation)
+        if old is not None:
             async with self._changed:
                 await self._changed.wait_for(
-                    lambda: (
-                        before not in self._open or before in self._failing or not self._admitting
-                    )
+                    lambda: old not in self._open or old in self._failing or not self._admitting
                 )

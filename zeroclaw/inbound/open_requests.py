@@ -68,9 +68,8 @@ class OpenRequests(Struct, eq=False):
         store, past = self.context.store, self.context.clock.now() + _INSTANT
         async for call in APPROVALS.readable(store, state="pending", due_before=past):
             with suppress(Conflict):  # other writers were first each time: the next check ends it
-                await self.context.transact(
-                    partial(self.requests.expired, call.id), DurablePoint.ANSWERED
-                )
+                plan = partial(self.requests.expired, call.id)
+                await self.context.transact(plan, DurablePoint.ANSWERED)
 
     async def keep(self) -> None:
         """Check all requests now, at deadlines and after changes, until cancelled."""

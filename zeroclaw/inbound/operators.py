@@ -96,10 +96,8 @@ class Operators(Struct, eq=False):
             but: The key of an address that is left out.
             but_channel: The name of a channel that is left out.
         """
-        contacts = (
-            contact for contact in self.people.operators() if contact.channel != but_channel
-        )
-        reached = self._reached(contacts)
+        others = (contact for contact in self.people.operators() if contact.channel != but_channel)
+        reached = self._reached(others)
         return self._best(tuple(reader for reader in reached if reader.address.key() != but))
 
     def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:

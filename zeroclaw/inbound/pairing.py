@@ -340,7 +340,5 @@ def guess(
 
 
 def _is_over_guesses(guesses: Sequence[tuple[str, str]], channel: str, sender: str) -> bool:
-    of_channel = sum(place == channel for place, _ in guesses)
-    return of_channel >= MAX_CHANNEL_GUESSES or (
-        guesses.count((channel, sender)) >= MAX_SENDER_GUESSES
-    )
+    total = sum(place == channel for place, _ in guesses)
+    return total >= MAX_CHANNEL_GUESSES or guesses.count((channel, sender)) >= MAX_SENDER_GUESSES

@@ -230,14 +230,12 @@ def items_of_next_turn(rows: Sequence[Row]) -> tuple[Item, ...]:
 
 def _collected(items: Sequence[Item]) -> int:
     """Return how many of the first items are answered together; at least one."""
-    for count, item in enumerate(items):
+    for count, item in enumerate(items[:MAX_COLLECTED]):
         first = items[0]
         is_same = item.principal.id == first.principal.id and item.address == first.address
-        if count and (
-            count == MAX_COLLECTED or not is_same or not _collects(item) or not _collects(first)
-        ):
+        if count and not (is_same and _collects(item) and _collects(first)):
             return count
-    return len(items)
+    return min(len(items), MAX_COLLECTED)
 
 
 def _collects(item: Item) -> bool:

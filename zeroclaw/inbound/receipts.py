@@ -1,7 +1,5 @@
 """Verifies the receipts in a text, over all conversations: for `zeroclaw receipts verify`."""
 
-from collections.abc import Mapping
-
 from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import receipt
@@ -12,6 +10,9 @@ from zeroclaw.store import LogKind, ReadableStore
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
 from zeroclaw.value import Struct
+
+Receipts = dict[str, CheckedReceipt | None]
+"""By token; None if the receipt does not match its result, or can't be checked."""
 
 
 class ReceiptVerifier(Struct, eq=False):
@@ -27,14 +28,12 @@ class ReceiptVerifier(Struct, eq=False):
         removed = await self._removed(frozenset(tokens) - set(issued), damaged=damaged)
         return [_as_json(token, issued.get(token), removed) for token in tokens]
 
-    async def _issued(
-        self, tokens: frozenset[str]
-    ) -> tuple[dict[str, CheckedReceipt | None], bool]:
+    async def _issued(self, tokens: frozenset[str]) -> tuple[Receipts, bool]:
         """Return the receipts found in journals, and whether a journal is damaged.
 
         A receipt whose result does not match is None.
         """
-        found: dict[str, CheckedReceipt | None] = {}
+        found: Receipts = {}
         damaged = False
         for stream in await self.store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
@@ -45,9 +44,7 @@ class ReceiptVerifier(Struct, eq=False):
                 damaged = True
         return found, damaged
 
-    async def _issued_in(
-        self, conversation: ConversationId, tokens: frozenset[str]
-    ) -> dict[str, CheckedReceipt | None]:
+    async def _issued_in(self, conversation: ConversationId, tokens: frozenset[str]) -> Receipts:
         history = await read_history(self.store, conversation, whole=True)
         receipts = [entry for entry in history.receipts if entry.token in tokens]
         sought = frozenset(entry.token for entry in receipts)
@@ -57,14 +54,12 @@ class ReceiptVerifier(Struct, eq=False):
             for entry in receipts
         }
 
-    async def _removed(
-        self, tokens: frozenset[str], *, damaged: bool
-    ) -> dict[str, CheckedReceipt | None]:
+    async def _removed(self, tokens: frozenset[str], *, damaged: bool) -> Receipts:
         """Return the receipts whose results can't be read, according to an intact audit chain.
 
         None for a receipt that a damaged chain or journal has, or may have.
         """
-        found: dict[str, CheckedReceipt | None] = dict.fromkeys(tokens if damaged else ())
+        found: Receipts = dict.fromkeys(tokens if damaged else ())
         for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
             if stream == STREAM:  # the daemon's own chain has no receipts
                 continue
@@ -79,9 +74,7 @@ class ReceiptVerifier(Struct, eq=False):
         return found
 
 
-def _as_json(
-    token: str, issued: CheckedReceipt | None, removed: Mapping[str, CheckedReceipt | None]
-) -> dict[str, object]:
+def _as_json(token: str, issued: CheckedReceipt | None, removed: Receipts) -> dict[str, object]:
     checked = issued or removed.get(token)
     if checked is None:
         verdict = "unchecked" if token in removed else "false"

@@ -188,14 +188,12 @@ class Supervisor(Struct, kw_only=True, eq=False):
             self._note(name, "waiting", reason)
             minimum_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
             minimum_s = REFUSED_S if is_refused else minimum_s
-            again_in_s = max(BACK_OFF.wait_s(waits), minimum_s)
-            self.log(
-                "channel_failed", channel=name, why=reason, again_in_s=again_in_s, level="warning"
-            )
+            wait_s = max(BACK_OFF.wait_s(waits), minimum_s)
+            self.log("channel_failed", channel=name, why=reason, again_in_s=wait_s, level="warning")
             if failures >= NOTICE_AFTER and not is_reported and name not in self._reported:
                 is_reported = True
                 await self._report_failing(name, reason)
-            await self.clock.sleep(again_in_s)
+            await self.clock.sleep(wait_s)
 
     async def note_refused(self, name: str, reason: str, times: int) -> None:
         """Report calls that are refused while the channel receives.

@@ -80,12 +80,10 @@ class Transcript(Struct, eq=False):
         item = None if row is None or row.place != address.key() else OUTBOX.of(row)
         if not isinstance(item, rows.FilePost):
             return None
-        content, kind, caption = await self.store.blob(item.digest), item.media_type, item.caption
-        if content is None:
+        blob, kind, caption = await self.store.blob(item.digest), item.media_type, item.caption
+        if blob is None:
             return None
-        return OutgoingFile(
-            name=item.name, media_type=kind, content=content, key=key, caption=caption
-        )
+        return OutgoingFile(name=item.name, media_type=kind, content=blob, key=key, caption=caption)
 
     async def is_off_the_record(self, address: Address) -> bool:
         """Whether a chat is off the record; with several conversations, whether one of them is."""

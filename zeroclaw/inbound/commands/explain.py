@@ -109,7 +109,7 @@ class Explainer(Value):
             names = ", ".join(f"`{other}`" for other in self.tools) or "none"
             ruling = denied("schema", f"no tool is called `{name}` here; known are {names}")
             return self._explained(query, ruling)
-        return await self._explain_call(tool, query, arguments, asker)
+        return await self._explain(tool, query, arguments, asker)
 
     def standing(self, tool: Tool, *roles: str) -> StatementEffect | None:
         """Return the policy's effect on a tool for a person with these roles whom no statement names.
@@ -123,9 +123,7 @@ class Explainer(Value):
         effect = policy.decide(known).effect
         return None if effect == "deny" and policy.could(query) else effect
 
-    async def _explain_call(
-        self, tool: Tool, query: Query, arguments: str, asker: Asker
-    ) -> Explained:
+    async def _explain(self, tool: Tool, query: Query, arguments: str, asker: Asker) -> Explained:
         policy, unresolved, notes = self.policy(), "", list[str]()
         checked = _checked(tool, parse_arguments(arguments)) if arguments else {}
         touched = query.resources

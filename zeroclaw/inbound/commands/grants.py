@@ -65,7 +65,7 @@ class GrantCommands(Struct, eq=False):
         revoked: dict[str, Grant] = {}
         scope: ConversationId | None = None
         lines: list[str] = []
-        pending: list[str] = []
+        rest: list[str] = []
         for name in names:
             matches = [grant for grant in visible if grants.is_called(grant, name)]
             displayed = chosen_name(name)
@@ -76,7 +76,7 @@ class GrantCommands(Struct, eq=False):
             if not self._may_end(grant, invocation):
                 lines.append(catalogue.GRANT_IS_NOT_YOURS.to(language, name=displayed))
             elif scope not in (None, grant.conversation):
-                pending.append(name)
+                rest.append(name)
             else:
                 scope = grant.conversation
                 revoked[grant.id] = grant
@@ -90,9 +90,7 @@ class GrantCommands(Struct, eq=False):
             writes=tuple(write for writes in writes_of_each for write in writes),
             scope=scope,
             wake=(scope,) if scope else (),
-            remaining_command=replace(invocation.command, rest=" ".join(pending))
-            if pending
-            else None,
+            remaining_command=replace(invocation.command, rest=" ".join(rest)) if rest else None,
         )
 
     async def console(self, request: Mapping[str, object]) -> Text:

@@ -178,11 +178,9 @@ def filled_in_words(filled: WindowUsage, language: Language) -> str:
     if filled.window is not None:
         cells = round(min(filled.tokens / filled.window, 1.0) * BAR_CELLS)
         head = f"{'█' * cells}{'░' * (BAR_CELLS - cells)}  {head}"
-    counts = [Grouped(number=tokens).to(language) for _, tokens in rows]
-    wide, long = max(len(name) for name, _ in rows), max(map(len, counts))
-    lines = (
-        f"{name:{wide}}  {count:>{long}}" for (name, _), count in zip(rows, counts, strict=True)
-    )
+    sizes = [Grouped(number=tokens).to(language) for _, tokens in rows]
+    wide, long = max(len(name) for name, _ in rows), max(map(len, sizes))
+    lines = (f"{name:{wide}}  {size:>{long}}" for (name, _), size in zip(rows, sizes, strict=True))
     return "\n".join(("```", head, "", *lines, "```"))
 
 
