@@ -102,9 +102,8 @@ def schema() -> None:
     document = Config.model_json_schema()
     statements = document["$defs"]["PolicySettings"]["properties"]["statement"]
     statements["items"] = StatementSettings.model_json_schema()
-    document["x-channel-kinds"] = {
-        kind: model.model_json_schema() for kind, model in channel_models().items()
-    }
+    models = channel_models()
+    document["x-channel-kinds"] = {kind: models[kind].model_json_schema() for kind in models}
     print_result(document, (), as_json=True)
 
 
@@ -121,11 +120,8 @@ def check(config: Path | None, data_dir: Path | None) -> None:
     start = start_of(load(config, data_dir), os.environ, needs_all=False)
     path = start.places.config
     places, missing = start.places, start.checked.missing
-    daemon_secrets = asyncio.run(secrets_of_daemon(places.data)) if missing else frozenset[str]()
-    faults = (
-        *(missing[key] for key in missing if key not in daemon_secrets),
-        *start.checked.unreadable,
-    )
+    secrets = asyncio.run(secrets_of_daemon(places.data)) if missing else frozenset[str]()
+    faults = (*(missing[key] for key in missing if key not in secrets), *start.checked.unreadable)
     if faults:
         raise ConfigError(in_file(path, faults))
     for key in missing:

@@ -106,9 +106,7 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     try:
         table = table_of(text)
         config = _readable(table, faults)
-        check(
-            config, environment, broken=object_at(table, "channels").keys() - config.channels.keys()
-        )
+        check(config, environment, broken=object_at(table, "channels").keys() - config.channels)
     except ConfigError as error:
         faults += error.faults
     return tuple(faults)

@@ -27,7 +27,7 @@ Ctrl-C ends both."""
 
 @click.command("try")
 @click.argument("platform", metavar="CHANNEL")
-@click.option("--run", "with_daemon", is_flag=True, help="Also start a daemon that answers there.")
+@click.option("--run", is_flag=True, help="Also start a daemon that answers there.")
 @click.option(
     "--port",
     type=Integer(0, 65535),
@@ -36,9 +36,7 @@ Ctrl-C ends both."""
 )
 @click.option("--no-limits", is_flag=True, help="Turn off the platform's rate limits.")
 @with_config
-def command(
-    platform: str, *, with_daemon: bool, port: int, no_limits: bool, config: Path | None
-) -> None:
+def command(platform: str, *, run: bool, port: int, no_limits: bool, config: Path | None) -> None:
     """Try a channel without its platform.
 
     Emulates the platform on this machine and opens a page with two people: Ann, who talks to the
@@ -58,11 +56,9 @@ def command(
     """  # noqa: D301  the \b is click's
     try:
         emulate = _emulate_of(platform)
-        path = find_config(config) if with_daemon else None
+        path = find_config(config) if run else None
         click.echo(f"opening {platform} on this machine…", err=True)
-        asyncio.run(
-            _try(emulate, port=port, has_limits=not no_limits, with_daemon=with_daemon, config=path)
-        )
+        asyncio.run(_try(emulate, port=port, has_limits=not no_limits, run=run, config=path))
     except ModuleNotFoundError as error:  # an emulator imports its servers when it opens
         raise _missing_packages(platform) from error
     except KeyboardInterrupt:
@@ -70,7 +66,7 @@ def command(
 
 
 async def _try(
-    emulate: Emulate, *, port: int, has_limits: bool, with_daemon: bool, config: Path | None
+    emulate: Emulate, *, port: int, has_limits: bool, run: bool, config: Path | None
 ) -> None:
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.host.ids import SystemIds
@@ -84,7 +80,7 @@ async def _try(
             reason = os.strerror(error.errno or 0).lower()
             message = f"can't use port {port} of 127.0.0.1: {reason}; choose another with --port"
             raise PortInUse(message) from error
-        if with_daemon:
+        if run:
             await _with_daemon(emulated, config)
         else:
             await _print_until_signal(_instructions(emulated))

@@ -53,9 +53,7 @@ def daemon_options(names: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
     context = click.get_current_context(silent=True)
     meta = cast("dict[str, str]", {} if context is None else context.meta)
     values = {f"--{name.replace('_', '-')}": meta.get(f"{NAME}.{name}") for name in names}
-    return tuple(
-        part for name, value in values.items() if value is not None for part in (name, value)
-    )
+    return tuple(part for name, text in values.items() if text is not None for part in (name, text))
 
 
 def say(text: str) -> None:

@@ -62,9 +62,7 @@ class ChannelHost:
         foundation = self._foundation
         positions = await self._read_positions(notices)
         data, channels = foundation.start.places.data, foundation.start.checked.channels
-        directories = {
-            part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
-        }
+        folders = {it.name: await asyncio.to_thread(_directory, data, it.name) for it in channels}
         up = partial(self._up, supervisor)
         # No await from here on: a channel that fails at once is reported on the following ones.
         for part in channels:
@@ -82,7 +80,7 @@ class ChannelHost:
                 positions=self._positions[part.name],
                 account=accounts.pop() if len(accounts) == 1 else "",
                 transcript=transcript.read,
-                directory=directories[part.name],
+                directory=folders[part.name],
                 sent_file=transcript.sent_file,
                 is_off_the_record=transcript.is_off_the_record,
                 menu=menu(part.name),

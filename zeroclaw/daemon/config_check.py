@@ -56,10 +56,8 @@ class ChannelPart(Value):
     def make(self, context: ChannelContext) -> Channel:
         """Create the adapter; imports its library if `load` has not."""
         # An adapter that is not a channel fails at its first use, where the supervisor reports it.
-        opener = cast(
-            "Callable[[ChannelContext], Channel]", self.load_function(self.manifest.adapter)
-        )
-        return opener(context)
+        new = cast("Callable[[ChannelContext], Channel]", self.load_function(self.manifest.adapter))
+        return new(context)
 
     def load_function(self, target: str) -> object:
         """Import an object that the manifest names, and the libraries it needs.
@@ -145,11 +143,8 @@ def check(
     findings = _name_findings(config, statements, broken)
     faults += [*statement_faults, *findings.faults]
     faults += _unmatchable_ids(config, statements, manifests)
-    tables = (
-        *providers_of(config),
-        *((_key_path(name), table) for name, table in settings.items()),
-    )
-    references = dict(item for path, table in tables for item in _references(table, path))
+    pairs = (*providers_of(config), *((_key_path(name), table) for name, table in settings.items()))
+    references = dict(item for path, table in pairs for item in _references(table, path))
     resolved = resolve(references, environment=environment)
     # Those of disabled channels may be missing, since that may be why the channel was disabled.
     disabled = tuple(
@@ -307,12 +302,10 @@ def vocabulary_of(config: Config, faults: list[str]) -> Vocabulary:
     )
 
 
-def _opened(
-    opener: Callable[[], tuple[Tool | ContextProvider, ...]], faults: list[str]
-) -> list[str]:
+def _opened(load: Callable[[], tuple[Tool | ContextProvider, ...]], faults: list[str]) -> list[str]:
     """Return the names of a package's tools or providers; none, and a fault, if it can't be opened."""
     try:
-        return [part.spec.name for part in opener()]
+        return [part.spec.name for part in load()]
     except ZeroclawError as error:
         faults += error.faults if isinstance(error, ConfigError) else (str(error),)
         return []
@@ -453,11 +446,8 @@ def _references(settings: BaseModel, path: str) -> Iterator[tuple[str, SecretRef
 
 def _below(path: str, secrets: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets of one table, by the rest of their key paths."""
-    return {
-        key.removeprefix(f"{path}."): secret
-        for key, secret in secrets.items()
-        if key.startswith(f"{path}.")
-    }
+    prefix = f"{path}."
+    return {key.removeprefix(prefix): it for key, it in secrets.items() if key.startswith(prefix)}
 
 
 # --- installed channels --------------------------------------------------------------------------

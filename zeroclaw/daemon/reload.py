@@ -86,6 +86,4 @@ class Reloader(Struct):
 
 def replaced_secrets(before: CheckedConfig, after: CheckedConfig) -> tuple[str, ...]:
     """Return the keys of secrets that were set before and have another value now."""
-    return tuple(
-        key for key, secret in after.secrets.items() if before.secrets.get(key, secret) != secret
-    )
+    return tuple(key for key, new in after.secrets.items() if before.secrets.get(key, new) != new)

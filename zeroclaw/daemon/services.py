@@ -81,14 +81,12 @@ class Services:
         self.foundation = foundation
         self._group = group
         store, clock, settings = foundation.store, foundation.clock, foundation.settings
-        checked = foundation.start.checked
-        self.channels = ChannelHost(foundation, group)
+        start, checked = foundation.start, foundation.start.checked
+        self.channels = channels = ChannelHost(foundation, group)
         self.policy = LivePolicy(settings)
-        self.people = People(
-            foundation.start.config, {part.name: part.manifest for part in checked.channels}
-        )
+        self.people = People(start.config, {part.name: part.manifest for part in checked.channels})
         self._leases = Leases(store)
-        self.live = Live(account_of=self.channels.draft_account, group=group)
+        self.live = live = Live(account_of=channels.draft_account, group=group)
         self.bus = Bus(
             lambda raised: EventLog("turn")("subscriber_failed", why=raised.line, level="warning")
         )
@@ -103,18 +101,14 @@ class Services:
             log=EventLog("ingress"),
             announce=self.announce,
         )
-        self.operators = Operators(
-            self.people, self.channels.channel_of, settings, context.may_approve
-        )
+        self.operators = Operators(self.people, channels.channel_of, settings, context.may_approve)
         self.notices = Notices(context, self.operators, group)
         self.reassembly = Reassembly(context)
         self.requests = Approvals(context)
-        self.open_requests = OpenRequests(
-            context, self.requests, self.notices, self.channels.wakeup
-        )
+        self.open_requests = OpenRequests(context, self.requests, self.notices, channels.wakeup)
         self.outbox = Outbox(
             store=store,
-            accounts=self.channels.accounts,
+            accounts=channels.accounts,
             clock=clock,
             group=group,
             fence_of=self._leases.fence_of,
@@ -161,7 +155,7 @@ class Services:
         self.strangers = Strangers(context, self.requests, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)
-        self.revocation = Revocation(context, group, self.channels.wakeup)
+        self.revocation = Revocation(context, group, channels.wakeup)
         self.reloader = Reloader(foundation, self.revocation)
         self.status = StatusCommand(store, self._report)
         planner = Planner(
@@ -184,14 +178,12 @@ class Services:
         )
         self.ingress = Ingress(context, self.strangers, planner, self.revocation)
         self.supervisor = Supervisor(
-            admit=self.channels.recording_positions(self.ingress.admit),
+            admit=channels.recording_positions(self.ingress.admit),
             clock=clock,
             tell_operators=lambda name, message: self.notices.tell(message, but_channel=name),
             log=EventLog("channels"),
         )
-        self.transcript = Transcript(
-            store, self.live, partial(screen_shown, redactor=checked.redactor)
-        )
+        self.transcript = Transcript(store, live, partial(screen_shown, redactor=checked.redactor))
         self.anchors = Anchors(store, clock)
         self.retention = Sweep(
             store=store,

@@ -105,12 +105,10 @@ async def conversations_of(
     return tuple(found.items())
 
 
-async def _has_written(
-    store: ReadableStore, conversation: ConversationId, ids: Collection[str]
-) -> bool:
+async def _has_written(store: ReadableStore, id_: ConversationId, ids: Collection[str]) -> bool:
     """Whether a person wrote anything in a conversation, as far as its journal can be read."""
     with suppress(RecordUnreadable):
-        async for entry in read_all(store, LogKind.JOURNAL, conversation):
+        async for entry in read_all(store, LogKind.JOURNAL, id_):
             if any(writer in ids for writer in entries.writers_of(entries.decode(entry.body))):
                 return True
     return False
@@ -135,19 +133,17 @@ async def _is_direct(store: ReadableStore, id_: ConversationId) -> bool:
 
 
 async def _source_of(
-    store: ReadableStore, conversation: ConversationId, *, only: frozenset[str] = frozenset()
+    store: ReadableStore, id_: ConversationId, *, only: frozenset[str] = frozenset()
 ) -> Source:
     tables = tuple(table for table, _ in OF_WRITERS) if only else OF_CONVERSATIONS
-    queries = [table.where(conversation=conversation) for table in tables]
+    queries = [table.where(conversation=id_) for table in tables]
     rows = [row for query in queries async for row in scan(store, query)]
     journal: list[entries.Entry | None] = []
-    async for entry in read_all(store, LogKind.JOURNAL, conversation):
+    async for entry in read_all(store, LogKind.JOURNAL, id_):
         try:
             journal.append(entries.decode(entry.body))
         except RecordUnreadable:
             journal.append(None)
     turns = readable_of((row for row in rows if row.kind is TURNS.kind), TURNS.of)
-    theirs = frozenset(turn.turn for turn in turns if only & {turn.item.principal.id, turn.wrote})
-    return Source(
-        conversation=conversation, rows=tuple(rows), journal=tuple(journal), only=only, turns=theirs
-    )
+    ids = frozenset(turn.turn for turn in turns if only & {turn.item.principal.id, turn.wrote})
+    return Source(conversation=id_, rows=tuple(rows), journal=tuple(journal), only=only, turns=ids)

@@ -104,20 +104,16 @@ class Erasure:
 
         Runs until cancelled. A request that can't be carried out yet makes way for new ones.
         """
-        delayed = frozenset[str]()
+        late = frozenset[str]()
         while True:
             self._wakeup.clear()
             self._has_new_request = False
             rows = [row async for row in scan(self._store, ERASURE_REQUESTS.where(state=OPEN))]
-            rows.sort(key=lambda row: row.key in delayed)
+            rows.sort(key=lambda row: row.key in late)
             done = [await self._fulfil(row) for row in rows]
-            delayed = frozenset(
-                row.key for row, is_done in zip(rows, done, strict=True) if not is_done
-            )
-            unrecorded = scan(self._store, CONVERSATIONS.where(state=UNRECORDED))
-            done += [
-                await self._erase_unrecorded(ConversationId(row.key)) async for row in unrecorded
-            ]
+            late = frozenset(row.key for row, is_met in zip(rows, done, strict=True) if not is_met)
+            found = scan(self._store, CONVERSATIONS.where(state=UNRECORDED))
+            done += [await self._erase_unrecorded(ConversationId(row.key)) async for row in found]
             if not all(done):
                 await wait_at_most(AGAIN_S, self._wakeup.wait(), clock=self._clock)
             else:
@@ -172,11 +168,9 @@ class Erasure:
         rows += await self._remove_rows_of(request.person)  # rows noted or moved meanwhile
         return len(done) + rows if all(done) else None
 
-    async def _remove_rows_of(self, person: str) -> int:
+    async def _remove_rows_of(self, id_: str) -> int:
         counts = [
-            await self._remove(
-                table.where(), lambda row, owner_of=owner_of: owner_of(row) == person
-            )
+            await self._remove(table.where(), lambda row, owner_of=owner_of: owner_of(row) == id_)
             for table, owner_of in OF_PERSONS
         ]
         return sum(counts)
@@ -205,10 +199,8 @@ class Erasure:
         while successors := [it async for it in unrecorded() if it.predecessor == conversation]:
             for successor in successors:
                 id_, place = successor.id, successor.address.key()
-                unlinked = replace(successor, predecessor=None)
-                put = CONVERSATIONS.put(
-                    id_, unlinked, conversation=id_, state=UNRECORDED, place=place
-                )
+                new = replace(successor, predecessor=None)
+                put = CONVERSATIONS.put(id_, new, conversation=id_, state=UNRECORDED, place=place)
                 await self._commit(put)
 
     async def _delete_conversation(self, conversation: ConversationId) -> None:
@@ -241,11 +233,8 @@ class Erasure:
 
     async def _clear_one(self, conversation: Conversation) -> None:
         id_, store = conversation.id, self._store
-        rows = [
-            row
-            for kind in sorted(IN_MEMORY)
-            async for row in scan(store, Query(kind=kind, conversation=id_))
-        ]
+        queries = [Query(kind=kind, conversation=id_) for kind in sorted(IN_MEMORY)]
+        rows = [row for query in queries async for row in scan(store, query)]
         newest = await store.last(LogKind.JOURNAL, id_)
         if not rows and newest is None:
             return
@@ -293,11 +282,9 @@ class Erasure:
             for ref in approval.refs:
                 if approval.turn in turns or ref.address.key() in due:
                     cards.setdefault(ref, []).append(approval)
+        ulid = self._context.ids.ulid
         writes += (
-            outbox_row(
-                self._context.ids.ulid(),
-                Settle(ref=ref, outcome=outcome_of(approvals, ref.address.key())),
-            )
+            outbox_row(ulid(), Settle(ref=ref, outcome=outcome_of(approvals, ref.address.key())))
             for ref, approvals in cards.items()
         )
         return writes
@@ -319,15 +306,13 @@ class Erasure:
             old = await CONVERSATIONS.get(reads, conversation)
             if old is None:
                 return Plan(conversation=None)
-            new_id = off_the_record(self._context.ids.ulid())
-            new = replace(old, id=new_id, started_at=self._clock.now())
+            id_ = off_the_record(self._context.ids.ulid())
+            new = replace(old, id=id_, started_at=self._clock.now())
             place = old.address.key()
-            writes = [
-                CONVERSATIONS.put(new_id, new, conversation=new_id, state=UNRECORDED, place=place)
-            ]
+            writes = [CONVERSATIONS.put(id_, new, conversation=id_, state=UNRECORDED, place=place)]
             for row in await reads.select(POINTERS.where(conversation=conversation)):
-                pointer = replace(POINTERS.of(row), conversation=new_id)
-                writes.append(POINTERS.put(row.key, pointer, conversation=new_id, place=row.place))
+                pointer = replace(POINTERS.of(row), conversation=id_)
+                writes.append(POINTERS.put(row.key, pointer, conversation=id_, place=row.place))
             return Plan(conversation=None, writes=tuple(writes))
 
         await self._context.transact(plan, DurablePoint.HOUSEKEEPING)
@@ -349,10 +334,8 @@ class Erasure:
         store, person, damaged = self._store, request.person, list[RecordUnreadable]()
         rows = TURNS.readable(store, conversation=conversation)
         turns = {row.turn async for row in rows if person in (row.item.principal.id, row.wrote)}
-        approvals = APPROVALS.readable(store, conversation=conversation)
-        requests = {
-            it.id async for it in approvals if it.turn in turns or it.requester.id == person
-        }
+        stored = APPROVALS.readable(store, conversation=conversation)
+        requests = {it.id async for it in stored if it.turn in turns or it.requester.id == person}
 
         def is_theirs(table: Declaration, row: Row) -> bool:
             # Titles and group notes mix all people's words; they are made again from the others'.
@@ -374,23 +357,18 @@ class Erasure:
             raise damaged[0]
         return is_done
 
-    async def _are_cards_settled(self, conversation: ConversationId) -> bool:
+    async def _are_cards_settled(self, id_: ConversationId) -> bool:
         """Wait, but not for long, until cards show their ends; return False for a new request."""
-        return (
-            await self._until(partial(self._is_settled, conversation)) or not self._has_new_request
-        )
+        return await self._until(partial(self._is_settled, id_)) or not self._has_new_request
 
-    async def _is_settled(self, conversation: ConversationId) -> bool:
+    async def _is_settled(self, id_: ConversationId) -> bool:
         """Whether every card shows the end of its requests; the rows for that are erased too.
 
         A card that is being sent may already be in the chat, and can show its end only after its
         row has the message's reference.
         """
-        pending = [
-            row
-            for state in OPEN_STATES
-            async for row in scan(self._store, OUTBOX.where(conversation=conversation, state=state))
-        ]
+        queries = [OUTBOX.where(conversation=id_, state=state) for state in OPEN_STATES]
+        pending = [row for query in queries async for row in scan(self._store, query)]
         items = readable_of(pending, OUTBOX.of)
         return not any(isinstance(item, ApprovalCard | Settle) for item in items)
 
@@ -413,14 +391,13 @@ class Erasure:
             Append(log=LogKind.JOURNAL, stream=conversation, body=body, after=last + number)
             for number, body in enumerate(bodies)
         ]
+        trim = Trim(log=LogKind.JOURNAL, stream=conversation, before=last + 1)
         if self._mailboxes.is_open(conversation):
             return False  # its session needs its fence until it ends
         # From here on, a session that takes the conversation reads the journal again.
         self._leases.mark_lost(conversation)
         try:
-            await self._commit(
-                *appended, Trim(log=LogKind.JOURNAL, stream=conversation, before=last + 1)
-            )
+            await self._commit(*appended, trim)
         except Conflict:
             return False
         # A session that took it before this commit has read the old journal, and must end.
@@ -431,26 +408,21 @@ class Erasure:
 
     # --- common steps --------------------------------------------------------------------------
 
-    async def _stop(
-        self, request: ErasureRequest, conversation: ConversationId, *, of_all: bool
-    ) -> bool:
+    async def _stop(self, request: ErasureRequest, id_: ConversationId, *, of_all: bool) -> bool:
         """Withdraw queued messages, and stop the turn as `/new` does; return whether one ran."""
-        queued = INBOX.where(conversation=conversation, state="queued")
+        queued = INBOX.where(conversation=id_, state="queued")
         async for row, item in readable(self._store, queued, lambda row: (row, INBOX.of(row))):
             if of_all or item.principal.id == request.person:
                 await self._withdraw(row, item)
-        if not await self._has(conversation, RUNNING):
+        if not await self._has(id_, RUNNING):
             return False
-        turns = await self._store.select(TURNS.where(conversation=conversation, state="open"))
-        if of_all or any(
-            turn.item.principal.id == request.person for turn in readable_of(turns, TURNS.of)
-        ):
-            stop = self._context.control(
-                Stop(cause="new"), conversation, request.address, request.by, None
-            )
+        rows = await self._store.select(TURNS.where(conversation=id_, state="open"))
+        turns = readable_of(rows, TURNS.of)
+        if of_all or any(turn.item.principal.id == request.person for turn in turns):
+            stop = self._context.control(Stop(cause="new"), id_, request.address, request.by, None)
             point = DurablePoint.ADMITTED
-            await self._store.commit(Commit(point=point, conversation=conversation, writes=(stop,)))
-            self._mailboxes.wake(conversation)
+            await self._store.commit(Commit(point=point, conversation=id_, writes=(stop,)))
+            self._mailboxes.wake(id_)
         return True
 
     async def _until(self, is_done: Callable[[], Awaitable[bool]]) -> bool:
@@ -474,11 +446,9 @@ class Erasure:
     async def _is_free(self, conversation: ConversationId, busy: States = RUNNING) -> bool:
         return not self._mailboxes.is_open(conversation) and not await self._has(conversation, busy)
 
-    async def _has(self, conversation: ConversationId, any_of: States) -> bool:
+    async def _has(self, id_: ConversationId, any_of: States) -> bool:
         for table, state in any_of:
-            if await self._store.select(
-                table.where(conversation=conversation, state=state, limit=1)
-            ):
+            if await self._store.select(table.where(conversation=id_, state=state, limit=1)):
                 return True
         return False
 

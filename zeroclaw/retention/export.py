@@ -109,7 +109,7 @@ def lines(sources: Iterable[Source], redact: Callable[[str], str]) -> tuple[Reco
 
 
 def _records_of(source: Source) -> Iterator[tuple[Order, Record]]:
-    source_id, only = source.conversation, source.only
+    id_, only = source.conversation, source.only
     values = [(row.key, _read(row)) for row in source.rows if row.kind in _READ]
     turns, journal = _turns(source, [value for _, value in values]), _journal(source)
     yield from journal.records
@@ -117,27 +117,22 @@ def _records_of(source: Source) -> Iterator[tuple[Order, Record]]:
         match value:
             case RecordUnreadable():
                 at = _time_of(key)
-                line = Record(kind="damaged", at=at, conversation=source_id, text=str(value))
+                line = Record(kind="damaged", at=at, conversation=id_, text=str(value))
                 yield (at, key, 0), line
             case Item(principal=person, admitted_at=at) if not only or person.id in only:
                 if text := words_of(value.content):
-                    line = Record(
-                        kind="said", at=at, conversation=source_id, by=person.label, text=text
-                    )
+                    line = Record(kind="said", at=at, conversation=id_, by=person.label, text=text)
                     yield (made_at(key), key, 0), line
             case AttachmentRow(item=item, principal=person, at=at) if not only or person in only:
                 order = (max(made_at(item), _to_the_millisecond(at)), item, 0)
-                yield (
-                    order,
-                    Record(kind="file", at=at, conversation=source_id, text=in_words(value)),
-                )
+                yield (order, Record(kind="file", at=at, conversation=id_, text=in_words(value)))
             case rows.TextPost(turn=turn, text=text) if turn in turns if turn else not only:
                 kind: Kind = "answer" if turn else "note"
                 at = made_at(key)
-                yield (at, key, 0), Record(kind=kind, at=at, conversation=source_id, text=text)
+                yield (at, key, 0), Record(kind=kind, at=at, conversation=id_, text=text)
             case rows.FilePost(turn=turn) if turn in turns:
                 at, text = made_at(key), sent_in_words(value.name, value.size_bytes, value.caption)
-                yield (at, key, 0), Record(kind="sent", at=at, conversation=source_id, text=text)
+                yield (at, key, 0), Record(kind="sent", at=at, conversation=id_, text=text)
             case Note(text=text, by=by, at=at, conversation=conversation):
                 line = Record(kind="remembered", at=at, conversation=conversation, by=by, text=text)
                 yield (_to_the_millisecond(at), "", value.number), line
@@ -146,7 +141,7 @@ def _records_of(source: Source) -> Iterator[tuple[Order, Record]]:
             ):
                 reason = f" ({value.reason})" if value.reason else ""
                 text = f"{value.tool}: {value.summary}: {value.state}{reason}"
-                line = Record(kind="approval", at=at, conversation=source_id, by=by, text=text)
+                line = Record(kind="approval", at=at, conversation=id_, by=by, text=text)
                 # Retention may have trimmed the journal.
                 yield journal.answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
             case _:
@@ -193,7 +188,7 @@ class _Journal(Value):
 
 
 def _journal(source: Source) -> _Journal:
-    conversation, is_of_all = source.conversation, not source.only
+    id_, is_of_all = source.conversation, not source.only
     is_exported = is_of_all
     records: list[tuple[Order, Record]] = []
     answers: dict[ApprovalId, Order] = {}
@@ -201,7 +196,7 @@ def _journal(source: Source) -> _Journal:
     for position, entry in enumerate(source.journal, start=1):
         if entry is None:
             is_exported = is_of_all  # another person's turn may begin here
-            line = Record(kind="damaged", at=now, conversation=conversation, text=LogKind.JOURNAL)
+            line = Record(kind="damaged", at=now, conversation=id_, text=LogKind.JOURNAL)
             records.append(((now, message, position), line))
             continue
         if isinstance(entry, entries.TurnOpened | entries.Steered):
@@ -213,26 +208,22 @@ def _journal(source: Source) -> _Journal:
         if isinstance(entry, entries.AnswerTaken):
             answers[entry.approval] = order
         if is_exported:
-            records += (
-                (order, line) for line in _lines_of(entry, conversation, is_of_all=is_of_all)
-            )
+            records += ((order, line) for line in _lines_of(entry, id_, is_of_all=is_of_all))
     return _Journal(records=tuple(records), answers=answers)
 
 
-def _lines_of(
-    entry: entries.Entry, conversation: ConversationId, *, is_of_all: bool
-) -> Iterator[Record]:
+def _lines_of(entry: entries.Entry, id_: ConversationId, *, is_of_all: bool) -> Iterator[Record]:
     match entry:
         case entries.TurnOpened(call=ToolCall() as call, at=at):
-            yield _call(call, at, conversation)
+            yield _call(call, at, id_)
         case entries.AssistantReceived(message=message, at=at):
             for call in message.tool_calls:
-                yield _call(call, at, conversation)
+                yield _call(call, at, id_)
         case entries.CallFinished(result=result, at=at):
             by, text = result.tool_name, result.content
-            yield Record(kind="result", at=at, conversation=conversation, by=by, text=text)
+            yield Record(kind="result", at=at, conversation=id_, by=by, text=text)
         case entries.Compacted(summary=summary, at=at) if is_of_all:
-            yield Record(kind="summary", at=at, conversation=conversation, text=summary)
+            yield Record(kind="summary", at=at, conversation=id_, text=summary)
         case _:
             pass
 

@@ -41,11 +41,11 @@ class Horizons(Value):
     audit: datetime
 
 
-def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> Horizons:
+def horizons(limits: RetentionSettings, now: datetime, *, halved: int = 0) -> Horizons:
     """Return the instants for the settings.
 
     Args:
-        settings: The configured ages.
+        limits: The configured ages.
         now: The current time; aware.
         halved: How often the ages are halved because the store exceeds its disk limit. The audit's
             age is not, so that no person can push it out by writing much.
@@ -56,12 +56,9 @@ def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> 
 
     return Horizons(
         now=now,
-        ages={
-            Age.MESSAGES: ago(settings.messages_days),
-            Age.APPROVALS: ago(settings.approvals_days),
-        },
-        blobs=ago(settings.blobs_days),
-        audit=ago(settings.audit_days, 0),
+        ages={Age.MESSAGES: ago(limits.messages_days), Age.APPROVALS: ago(limits.approvals_days)},
+        blobs=ago(limits.blobs_days),
+        audit=ago(limits.audit_days, 0),
     )
 
 

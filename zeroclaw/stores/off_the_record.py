@@ -201,10 +201,8 @@ class OffTheRecord:
                 owner = self._owner_of(write, scope)
                 if owner is None:
                     return write
-                body = _Held(
-                    conversation=owner, body=write.body, key=key, column=write.conversation
-                )
-                reference = self._hold(body, held, self._facts_of(write))
+                row = _Held(conversation=owner, body=write.body, key=key, column=write.conversation)
+                reference = self._hold(row, held, self._facts_of(write))
                 stored_key = self._stored(kind, key)
                 return replace(write, key=stored_key, body=reference, conversation=owner)
             case Append(log=LogKind.JOURNAL, stream=stream, body=body) if is_off_the_record(stream):
@@ -236,15 +234,11 @@ class OffTheRecord:
 
     def _stored(self, kind: RowKind, key: str) -> str:
         """Return a row's key in the store; hides the digest of the text in the key of a result."""
-        conversation, _, name = key.partition("/")
-        if (
-            kind is not RowKind.RESULT
-            or not is_off_the_record(conversation)
-            or name.startswith(_ALIAS)
-        ):
+        owner, _, name = key.partition("/")
+        if kind is not RowKind.RESULT or not is_off_the_record(owner) or name.startswith(_ALIAS):
             return key
         alias = hashlib.blake2s(name.encode(), key=self._salt).hexdigest()
-        return f"{conversation}/{_ALIAS}{alias}"
+        return f"{owner}/{_ALIAS}{alias}"
 
     def _committed(self, write: Write, stored: Write | None, scope: ConversationId | None) -> None:
         """Drop the bodies that a write replaced or deleted."""

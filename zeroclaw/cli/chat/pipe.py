@@ -57,9 +57,7 @@ def _plain(style: str, text: str) -> str:
         return text
     if style == ARGUMENTS:  # escaped, so that the JSON stays the same
         signs = ((sign, _without_signs(sign) == sign) for sign in text)
-        return "".join(
-            sign if is_unchanged else json.dumps(sign)[1:-1] for sign, is_unchanged in signs
-        )
+        return "".join(sign if is_plain else json.dumps(sign)[1:-1] for sign, is_plain in signs)
     lines = enumerate(_without_signs(text).splitlines())
     plain = "\n".join(f"  {line}" if line and at else line for at, line in lines)
     return plain + "\n" * text.endswith("\n")

@@ -100,14 +100,10 @@ class Session(Struct, kw_only=True):
         idle = open_for = 0
         while not (or_card and self.view.cards.open_calls):
             idle = idle + 1 if await self._is_idle() else 0
-            is_answered = self.view.answered >= self._sent
-            if (idle and is_answered) or idle >= _IDLE_POLLS:
+            is_done = self.view.answered >= self._sent
+            if (idle and is_done) or idle >= _IDLE_POLLS:
                 return
-            if (
-                is_answered
-                and self._silent_polls >= _SILENT_POLLS
-                and not self.view.cards.open_calls
-            ):
+            if is_done and self._silent_polls >= _SILENT_POLLS and not self.view.cards.open_calls:
                 return
             open_for = open_for + 1 if self.view.cards.open_calls and not self.approves else 0
             if open_for >= _CARD_POLLS:

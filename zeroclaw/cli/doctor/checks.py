@@ -353,9 +353,8 @@ def _delivery(store: Health) -> CheckResult:
         return warn("delivery", text, "they are sent as soon as their channel is up")
     if store.refused:
         text = f"platforms refused {store.refused} messages in the last day"
-        return warn(
-            "delivery", text, "look at the last errors, and at the bot's permissions in that chat"
-        )
+        advice = "look at the last errors, and at the bot's permissions in that chat"
+        return warn("delivery", text, advice)
     return ok("delivery", "nothing is stuck")
 
 

@@ -21,7 +21,7 @@ from zeroclaw.turn import entries
 STUCK = timedelta(minutes=5)
 """A message that is not sent after this long is in trouble."""
 RECENT = timedelta(days=1)
-_MAX_FAILED = 500  # messages, newest first; older failures are not recent
+_MAX_ROWS = 500  # messages, newest first; older failures are not recent
 _MAX_LATEST = 20
 _MAX_CHAINS = 50  # the anchors of each are in memory, some hundred bytes for five minutes of use
 _ENDED = frozenset({"answered", "failed", "stopped"})
@@ -45,15 +45,12 @@ async def health(store: ReadableStore, now: datetime) -> Health:
     deadlines = [row.due_at for row in approvals if row.due_at is not None]
     unsent = [row for state in OPEN_STATES async for row in scan(store, OUTBOX.where(state=state))]
     newest = [await store.select(Query(kind=kind, newest_first=True, limit=1)) for kind in _TIMED]
-    refused = await store.select(
-        OUTBOX.where(state="refused", newest_first=True, limit=_MAX_FAILED)
-    )
+    times = [at for rows in newest for at in _times(row.key for row in rows)]
+    refused = await store.select(OUTBOX.where(state="refused", newest_first=True, limit=_MAX_ROWS))
     chains = await store.streams(LogKind.AUDIT, last=_MAX_CHAINS)
     verdicts = zip(chains, await verify_streams(store, chains), strict=True)
     return Health(
-        newest_at=max(
-            (at for rows in newest for at in _times(row.key for row in rows)), default=None
-        ),
+        newest_at=max(times, default=None),
         halt=await last_halt(store),
         pending=len(approvals),
         damaged=len(approvals) - len(actions),
@@ -76,14 +73,12 @@ async def health(store: ReadableStore, now: datetime) -> Health:
 
 
 async def _failing(store: ReadableStore) -> tuple[Failing, ...]:
-    failed = await store.select(INBOX.where(state="failed", newest_first=True, limit=_MAX_FAILED))
+    failed = await store.select(INBOX.where(state="failed", newest_first=True, limit=_MAX_ROWS))
     newest = {row.conversation: row for row in reversed(failed) if row.conversation is not None}
     found: list[Failing] = []
     for conversation, row in newest.items():
-        latest = await store.select(
-            INBOX.where(conversation=conversation, newest_first=True, limit=_MAX_LATEST)
-        )
-        failures = _failures_in_a_row(message.state for message in latest)
+        query = INBOX.where(conversation=conversation, newest_first=True, limit=_MAX_LATEST)
+        failures = _failures_in_a_row(row.state for row in await store.select(query))
         if failures >= MIN_FAILURES:
             found += [
                 Failing(

@@ -175,10 +175,8 @@ async def _network() -> CheckResult:
         return fail("network", str(error), "mend it here, and where the daemon is started")
     urls = " and ".join(sorted(without_credentials(proxy) for proxy in proxies if proxy))
     variables = [f"`{name}`" for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
-    trusted = variables[0] if variables else "Mozilla's list"
-    return ok(
-        "network", f"{f'through {urls}' if urls else 'no proxy'}; certificates from {trusted}"
-    )
+    source = variables[0] if variables else "Mozilla's list"
+    return ok("network", f"{f'through {urls}' if urls else 'no proxy'}; certificates from {source}")
 
 
 async def _provider(start: Start) -> CheckResult:

@@ -356,13 +356,11 @@ def _is_accepted(result: TrialResult) -> bool:
 
 def _sender(manifest: ChannelManifest) -> str:
     """Ask for the operator's id on a channel; empty if a code will identify them."""
-    pairing = (
+    hint = (
         " If you don't know it, leave it empty:\n"
         "the daemon prints a code, and the person who sends it to the bot becomes the operator."
     )
-    click.echo(
-        f"Your sender id there makes you the operator.{pairing if manifest.may_pair else ''}"
-    )
+    click.echo(f"Your sender id there makes you the operator.{hint if manifest.may_pair else ''}")
     default = "" if manifest.may_pair else None
     while typed := _text(f"Your sender id on {manifest.kind}", default=default):
         if sender := manifest.spelled(typed):

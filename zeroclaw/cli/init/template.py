@@ -88,13 +88,8 @@ def compose(answers: Answers) -> str:
 
 def _tables(answers: Answers) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yield each table and its keys; keys that are None or empty keep their defaults."""
-    yield (
-        "",
-        {
-            "autonomy": answers.autonomy,
-            "language": None if answers.language == "en" else answers.language,
-        },
-    )
+    language = None if answers.language == "en" else answers.language
+    yield "", {"autonomy": answers.autonomy, "language": language}
     keys = ("kind", "base_url", "model", "model_file", "api_key", "context_tokens")
     yield "provider", {key: getattr(answers.provider, key) for key in keys}
     if ids := list(answers.operators):

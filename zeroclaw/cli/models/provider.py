@@ -41,9 +41,8 @@ def take_model(
     settings = loaded.config.provider
     if settings.kind != "auto":
         return loaded
-    choice = choose(
-        settings, asyncio.run(discover(settings, environment, addresses=addresses)), ask
-    )
+    found = asyncio.run(discover(settings, environment, addresses=addresses))
+    choice = choose(settings, found, ask)
     config = loaded.config.model_copy(update={"provider": choice.settings})
     return replace(loaded, config=config, written=loaded.config, reason=choice.reason)
 

@@ -157,15 +157,14 @@ def sets_of(config: Config) -> tuple[StatementSet, ...]:
     """
     always = (*BASE, approver_statement(config.approvals.approvers))
     autonomies: tuple[Autonomy, ...] = get_args(Autonomy)
+    asks = config.policy.ask_when_untrusted
     return (
         StatementSet(name="commands and approvers", in_force=True, statements=always),
         *(
             StatementSet(
                 name=f'autonomy = "{autonomy}"',
                 in_force=autonomy == config.autonomy,
-                statements=autonomy_statements(
-                    autonomy, ask_when_untrusted=config.policy.ask_when_untrusted
-                ),
+                statements=autonomy_statements(autonomy, ask_when_untrusted=asks),
             )
             for autonomy in autonomies
         ),

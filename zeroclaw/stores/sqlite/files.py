@@ -181,7 +181,7 @@ def open_for_writing(
         steps = migrations()
         before = schema_of(connection, path, steps)  # before writing: it may be another program's
         _configure(connection, directory)
-        schema = migrate(connection, path, before, steps)
+        after = migrate(connection, path, before, steps)
         epoch = number(connection, "UPDATE boot SET epoch = epoch + 1 RETURNING epoch")
     except (sqlite3.Error, OSError, StoreUnusable) as error:
         if connection is not None:
@@ -190,9 +190,7 @@ def open_for_writing(
         if isinstance(error, StoreUnusable):
             raise
         raise unusable(error, path) from error
-    return Opened(
-        connection=connection, lock=lock, epoch=epoch, schema_before=before, schema=schema
-    )
+    return Opened(connection=connection, lock=lock, epoch=epoch, schema_before=before, schema=after)
 
 
 def open_for_reading(directory: Path, *, waits: bool = True) -> sqlite3.Connection:

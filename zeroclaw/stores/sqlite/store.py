@@ -64,9 +64,7 @@ class SqliteStore(StoreReads):
         self._clock = clock
         self._slots = asyncio.Semaphore(_MAX_QUEUED)
         super().__init__(Reader(directory))
-        self._writer = Writer(
-            directory, open_files=open_files, on_answers=self._free_slots, log=log
-        )
+        self._writer = Writer(directory, open_files=open_files, on_answers=self._release, log=log)
         self._closing = False
         # Kinds without any row. Most stores have no grants, notes or marks; a turn reads four of them.
         self._absent = frozenset[RowKind]()
@@ -136,7 +134,7 @@ class SqliteStore(StoreReads):
         async with self._slots:
             return await self._reader.read(read)
 
-    def _free_slots(self, count: int) -> None:
+    def _release(self, count: int) -> None:
         for _ in range(count):
             self._slots.release()
 

@@ -188,21 +188,18 @@ class Writer:
             self._loop.call_soon_threadsafe(callback)
 
     def _run(self) -> None:
+        opened = self.opened
         try:
             files = self._open_files()
         except StoreUnusable as error:
             failure = error
-            self._call_on_loop(
-                lambda: None if self.opened.done() else self.opened.set_exception(failure)
-            )
+            self._call_on_loop(lambda: None if opened.done() else opened.set_exception(failure))
             self._call_on_loop(self._end)
             return
         try:
             fences = Fences(files.epoch)
             self._inode = self._path.stat().st_ino
-            self._call_on_loop(
-                lambda: None if self.opened.done() else self.opened.set_result(files)
-            )
+            self._call_on_loop(lambda: None if opened.done() else opened.set_result(files))
             while self._take():
                 self._work(files.connection, fences)
             if self._before_closing is not None:
@@ -264,7 +261,7 @@ class Writer:
             message = f"`{self._path}` was removed or replaced while zeroclaw ran; start it again"
             return [(job, StoreUnusable(message)) for job in jobs]
         is_alone = len(jobs) == 1
-        serve = self._serve if is_alone else self._serve_among_others
+        serve = self._serve if is_alone else self._serve_isolated
         try:
             connection.execute("BEGIN IMMEDIATE")
             answers = [(job, serve(connection, fences, job)) for job in jobs]
@@ -279,11 +276,7 @@ class Writer:
                 connection.execute("ROLLBACK")
             if is_full(error) and len(jobs) > 1:
                 # One large blob that does not fit must not fail the other commits.
-                return [
-                    answer
-                    for job in jobs
-                    for answer in self._write_group(connection, fences, [job])
-                ]
+                return [it for job in jobs for it in self._write_group(connection, fences, [job])]
             return [(job, unusable(error, self._path)) for job in jobs]
         return answers
 
@@ -296,9 +289,7 @@ class Writer:
         except OSError:  # its state is unknown, and SQLite has it open
             return False
 
-    def _serve_among_others(
-        self, connection: sqlite3.Connection, fences: Fences, job: Job
-    ) -> _Answer:
+    def _serve_isolated(self, connection: sqlite3.Connection, fences: Fences, job: Job) -> _Answer:
         """Serve a job in a savepoint, so that its rejection does not affect the others."""
         connection.execute("SAVEPOINT one")
         answer = self._serve(connection, fences, job)
