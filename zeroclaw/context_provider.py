@@ -19,7 +19,7 @@ class ContextSpec(Value):
 
     Attributes:
         name: `[a-z][a-z0-9_]*`, unique; used by `/context` and in the log.
-        most_tokens: Limit for each of its texts; the rest is cut off. A small window lowers the
+        max_tokens: Limit for each of its texts; the rest is cut off. A small window lowers the
             limit.
         priority: When a request is too large, texts with the highest number are dropped first.
             Texts with 0 are never dropped and never cut.
@@ -34,7 +34,7 @@ class ContextSpec(Value):
     """
 
     name: str
-    most_tokens: int = 1_000
+    max_tokens: int = 1_000
     priority: int = 1
     place: Place = "system"
     is_required: bool = False

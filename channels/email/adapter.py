@@ -49,7 +49,7 @@ from zeroclaw import (
 
 STORE_RETRY_S = 1.0
 """Seconds before retrying a mail that could not be stored."""
-MOST_TRIES, NOTIFY_AFTER, RETRY_S = 10, 5, 60.0
+MAX_TRIES, NOTIFY_AFTER, RETRY_S = 10, 5, 60.0
 """Fetches of a mail that the server does not deliver; the failure after which operators are notified;
 and the seconds after the first one. Each further wait is twice as long: nine hours in all."""
 LOOKBACK = timedelta(days=2)
@@ -57,9 +57,9 @@ LOOKBACK = timedelta(days=2)
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors that the standard library's parsers raise on odd mails. Such a mail stays unread, for people;
 ending the channel instead would end it again at each start."""
-MOST_REMEMBERED = 500
+MAX_REMEMBERED = 500
 """Size of each memory: threads' parent mails, used codes of cards, and sent mails."""
-MOST_BOT_TEXTS = 20
+MAX_BOT_TEXTS = 20
 """The bot's latest texts in a thread with which a mail is compared, in case it quotes them."""
 
 
@@ -83,9 +83,9 @@ class EmailChannel:
         self._retries: dict[int, tuple[int, float]] = {}
         self._bot = Bot(channel=context.name, settings=settings)
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
-        self._parents: Recent[str, Parent] = Recent(MOST_REMEMBERED)
-        self._pressed: Recent[str, bool] = Recent(MOST_REMEMBERED)
-        self._sent: Recent[str, bool] = Recent(MOST_REMEMBERED)
+        self._parents: Recent[str, Parent] = Recent(MAX_REMEMBERED)
+        self._pressed: Recent[str, bool] = Recent(MAX_REMEMBERED)
+        self._sent: Recent[str, bool] = Recent(MAX_REMEMBERED)
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
         self._counts_file = TextFile(directory, "answered")
@@ -158,7 +158,7 @@ class EmailChannel:
 
         Servers store mails that they can't read themselves: they report an error, leave the mail out
         (github.com/jstedfast/MailKit/issues/358 and 908, read 2026-11), or break the connection. The
-        channel retries such a mail while it reads later ones, and gives up after `MOST_TRIES`.
+        channel retries such a mail while it reads later ones, and gives up after `MAX_TRIES`.
 
         Raises:
             ChannelUnavailable: The connection is lost, which counts as a try; or the disk refuses the
@@ -171,7 +171,7 @@ class EmailChannel:
                 return fetched
         except ChannelUnavailable as error:
             lost, reason = None if isinstance(error, CommandRefused) else error, str(error)
-        if tries < MOST_TRIES:
+        if tries < MAX_TRIES:
             self._retries[uid] = (tries, self._now() + RETRY_S * 2 ** (tries - 1))
         self._context.log("mail_not_given", uid=uid, tries=tries, why=reason, level="warning")
         if tries == NOTIFY_AFTER:
@@ -239,7 +239,7 @@ class EmailChannel:
         if isinstance(event, Decoded) and event.may_quote and not bot_texts:
             entries = await self._context.transcript(event.envelope.address, "")
             if texts := [entry.text for entry in entries if entry.kind != "person"]:
-                return await self._decode(fetched, texts[-MOST_BOT_TEXTS:])
+                return await self._decode(fetched, texts[-MAX_BOT_TEXTS:])
         return event
 
     async def _mark(self, mailbox: Mailbox, uid: int, mail: Decoded, admission: Admission) -> None:

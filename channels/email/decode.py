@@ -44,13 +44,13 @@ from zeroclaw import (
     replace,
 )
 
-MOST_CHARS = 100_000
+MAX_CHARS = 100_000
 """Limit of a mail's text."""
-MOST_READ_CHARS = 500_000
+MAX_READ_CHARS = 500_000
 """Limit of all text parts of a mail together, markup included."""
-MOST_FILES = 20
-MOST_REASON_CHARS = 1_000
-MOST_ID_CHARS = 120
+MAX_FILES = 20
+MAX_REASON_CHARS = 1_000
+MAX_ID_CHARS = 120
 """A longer Message-ID is replaced by its hash. Exchange's have 80."""
 _ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible characters, except those that end a quoted string or an id: IMAP searches contain the id.
@@ -59,7 +59,7 @@ _OWN_ID = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.A
 _HASHED = re.compile("#[0-9a-f]{20}")
 _RETURNED = re.compile(r"(?im)^Message-ID:\s*<zc\.[\w-]*\.([0-9a-f]{20})([0-9a-f]{12})@")
 _RETURNED_TO = re.compile(r"(?im)^To:\s*<?([^<>\s]{1,254})")
-MOST_RETURNED = 5
+MAX_RETURNED = 5
 """Limit of ids and recipients read from a report, which is about one mail to one person."""
 _PRESS = re.compile(
     r"\[zc:(([otd]:[^\s:\[\]]{1,200}):([0-9a-f]{20,32}):([A-Za-z0-9_-]{0,200}):[0-9a-f]{8})"
@@ -181,7 +181,7 @@ def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decod
         body=body,
         message=parent.id if is_plain_id(parent.id) else f"uid:{cursor}",
         position=Position(scope=settings.mailbox, cursor=cursor),
-        attachments=tuple(islice(files, MOST_FILES)),
+        attachments=tuple(islice(files, MAX_FILES)),
         sent_at=fetched.at,
         alone=True,
     )
@@ -194,9 +194,9 @@ def returned_to(raw: bytes, bot: Bot) -> set[str]:
     A report quotes that mail's headers before its text, so the beginning is enough. The quoted id proves
     that the bot sent the mail to that recipient, so only the recipient could forge a report of it.
     """
-    report = raw[:MOST_CHARS].decode("ascii", "replace")
-    ids = _RETURNED.findall(report)[:MOST_RETURNED] if "\nAction: failed" in report else ()
-    recipients = _RETURNED_TO.findall(report)[:MOST_RETURNED]
+    report = raw[:MAX_CHARS].decode("ascii", "replace")
+    ids = _RETURNED.findall(report)[:MAX_RETURNED] if "\nAction: failed" in report else ()
+    recipients = _RETURNED_TO.findall(report)[:MAX_RETURNED]
     return {to for to in recipients for n, proof in ids if proof == _proof(n, bot.key, to)[:12]}
 
 
@@ -240,7 +240,7 @@ def thread_of(root: str) -> str:
 
 def is_plain_id(message_id: str) -> bool:
     """Tell whether a Message-ID can be used as it is."""
-    return len(message_id) <= MOST_ID_CHARS and _SAFE.fullmatch(message_id) is not None
+    return len(message_id) <= MAX_ID_CHARS and _SAFE.fullmatch(message_id) is not None
 
 
 def root_of(thread: str | None) -> Parent:
@@ -342,7 +342,7 @@ def _press(match: re.Match[str], own: str, bot: Bot, sender: str) -> Body:
     return Pressed(
         approval=approval,
         choice=choice,
-        reason=own[:MOST_REASON_CHARS] if choice == "deny" else "",
+        reason=own[:MAX_REASON_CHARS] if choice == "deny" else "",
         card=MessageRef(address=_chat(bot, sender, own_thread(card, bot.domain)), message=card),
     )
 
@@ -352,14 +352,14 @@ def _press(match: re.Match[str], own: str, bot: Bot, sender: str) -> Body:
 
 def _texts(mail: Mail) -> tuple[str, str]:
     """Return all the text of a mail, and the text that its sender wrote."""
-    remaining, texts = MOST_READ_CHARS, list[tuple[str, str]]()
+    remaining, texts = MAX_READ_CHARS, list[tuple[str, str]]()
     for kind, part in mail.texts():
         source = part[:remaining]
         remaining -= len(source)
         texts.append(_html(source) if kind == "text/html" else (source, source))
     full = "\n\n".join(filter(None, (text.strip() for text, _ in texts)))
-    own = "\n\n".join(filter(None, (quotes.own_text(source[:MOST_CHARS]) for _, source in texts)))
-    return full[:MOST_CHARS], own[:MOST_CHARS]
+    own = "\n\n".join(filter(None, (quotes.own_text(source[:MAX_CHARS]) for _, source in texts)))
+    return full[:MAX_CHARS], own[:MAX_CHARS]
 
 
 def _html(source: str) -> tuple[str, str]:

@@ -21,7 +21,7 @@ import idna
 from channels.email import ADDRESS, PlusTags
 from zeroclaw import Sender
 
-MOST_ADDRESS_CHARS = 254
+MAX_ADDRESS_CHARS = 254
 """RFC 5321, 4.5.3.1.3, without its angle brackets."""
 _ADDRESS = re.compile(ADDRESS, re.ASCII | re.IGNORECASE)
 _TOKEN = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL)
@@ -67,7 +67,7 @@ def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | No
 def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
     """Return an address in comparable form: lower case, its domain in ASCII; empty if invalid."""
     local, _, domain = address.strip().rpartition("@")
-    if len(address) > MOST_ADDRESS_CHARS:
+    if len(address) > MAX_ADDRESS_CHARS:
         return ""
     try:
         domain = domain if domain.isascii() else idna.encode(domain, uts46=True).decode()

@@ -38,10 +38,10 @@ MAIL_S = 3_600.0
 """Limit for fetching a mail; a part of it has to arrive within each `CALL_S`."""
 CONNECT_S = 30.0
 CLOSE_S = 2.0
-MOST_HEADER_BYTES = 65_536
-MOST_SEARCHED = 5
+MAX_HEADER_BYTES = 65_536
+MAX_SEARCHED = 5
 """Newest mails of a thread whose headers are fetched to find a person's newest one."""
-MOST_LOOKUPS = 4
+MAX_LOOKUPS = 4
 """Concurrent lookups; Gmail allows 15 connections per account, dovecot 10 (read 2026-11)."""
 _DATE = re.compile(rb'INTERNALDATE "([^"]{10,40})"')
 _VALIDITY = re.compile(rb"\[UIDVALIDITY (\d+)\]")
@@ -273,7 +273,7 @@ class Account:
     def __init__(self, logins: Logins) -> None:
         """Connect to nothing yet."""
         self._settings, self._logins = logins.settings, logins
-        self._lookups = asyncio.Semaphore(MOST_LOOKUPS)
+        self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
         self._open: set[Mailbox] = set()
 
     @asynccontextmanager
@@ -300,8 +300,8 @@ class Account:
         terms = " ".join(f'HEADER {name} "<{value}"' for name, value in headers)
         async with self._lookups, self.mailbox() as mailbox:
             uids = await mailbox.search(f"{'OR ' * (len(headers) - 1)}{terms}")
-            for uid in reversed(uids[-MOST_SEARCHED:]):
-                fetched = await mailbox.fetch(uid, max_bytes=MOST_HEADER_BYTES)
+            for uid in reversed(uids[-MAX_SEARCHED:]):
+                fetched = await mailbox.fetch(uid, max_bytes=MAX_HEADER_BYTES)
                 mail = parse_mail(fetched.raw if fetched else b"")
                 sender = author(mail.headers.get("from", ()), self._settings.plus_tags)
                 is_person = sender is not None and sender.id == to.chat

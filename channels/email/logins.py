@@ -26,7 +26,7 @@ from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
 EARLY_S = 120.0
 """Seconds before its expiry at which a token is replaced, so that none expires during a login."""
 DEFAULT_LIFETIME_S = 1_200.0
-MOST_BYTES = 65_536
+MAX_BYTES = 65_536
 _PASSWORD = re.compile(r"[^\0\r\n]+")
 _TOKEN = re.compile(r"[!-~]{1,20000}")
 _CODE = re.compile(r"[a-z_]{1,40}")
@@ -133,7 +133,7 @@ class Logins:
         async with aclosing(Http(self.channel, "`token_url`", tls=tls)) as http:
             with repeatable():
                 url = settings.token_url
-                answer = await http.call("POST", url, data=data, max_bytes=MOST_BYTES)
+                answer = await http.call("POST", url, data=data, max_bytes=MAX_BYTES)
         fields, status = as_object(parse_json(answer.content)), answer.status
         token, newest = text(fields, "access_token"), text(fields, "refresh_token")
         if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):

@@ -20,9 +20,9 @@ sender's, except lines that repeat the bot's texts: some programs quote without 
 import re
 from collections.abc import Iterable, Sequence
 
-MOST_LINES = 20_000
+MAX_LINES = 20_000
 """Later lines do not count as the sender's own text."""
-MOST_LINE_CHARS = 1_000
+MAX_LINE_CHARS = 1_000
 """A longer line does not introduce a quote."""
 RUN_WORDS = 8
 """Two people do not write the same run of this many words by chance."""
@@ -60,7 +60,7 @@ _LABELLED = re.compile(r"[*_]{0,2}[^\W\d_][^:：\n]{0,24}[:：](?!//)[*_]{0,2}\s
 
 def own_text(text: str) -> str:
     """Return the text that the sender wrote; empty if all of it is quoted."""
-    lines = text.split("\n")[:MOST_LINES]
+    lines = text.split("\n")[:MAX_LINES]
     own_lines: list[str] = []
     at = 0
     while at < len(lines) and not _ends_own_text(lines, at):
@@ -106,7 +106,7 @@ def _runs(words: Sequence[str]) -> list[str]:
 
 def _ends_own_text(lines: Sequence[str], at: int) -> bool:
     """Tell whether everything from this line on is a signature or another mail."""
-    line = lines[at].strip()[:MOST_LINE_CHARS]
+    line = lines[at].strip()[:MAX_LINE_CHARS]
     is_named = line.startswith(("--", "__")) or line.endswith(":")
     # Outlook draws a line above its headers, and GMX writes the date there.
     first = at + ((line.startswith("____") and not line.strip("_")) or _label(line) in _SENT)
@@ -120,8 +120,8 @@ def _ends_own_text(lines: Sequence[str], at: int) -> bool:
 
 
 def _is_header_block(lines: Sequence[str], at: int) -> bool:
-    labelled = [_LABELLED.match(line[:MOST_LINE_CHARS].strip()) for line in lines[at : at + 3]]
-    is_form = len(labelled) == 3 and all(labelled) and "@" in lines[at][:MOST_LINE_CHARS]  # noqa: PLR2004  lines
+    labelled = [_LABELLED.match(line[:MAX_LINE_CHARS].strip()) for line in lines[at : at + 3]]
+    is_form = len(labelled) == 3 and all(labelled) and "@" in lines[at][:MAX_LINE_CHARS]  # noqa: PLR2004  lines
     if at == len(lines) or _label(lines[at]) not in _FROM:
         return is_form
     below = {_label(line) for line in lines[at + 1 : at + _HEADER_LINES]}
@@ -143,7 +143,7 @@ def _quote_after(lines: Sequence[str], at: int) -> int:
     lead = ""
     for after, line in enumerate(lines[at : at + _LEAD_LINES], at + 1):
         part = line.strip().lower()
-        if not 0 < len(part) <= MOST_LINE_CHARS or (lead and _begins_lead(part, lead)):
+        if not 0 < len(part) <= MAX_LINE_CHARS or (lead and _begins_lead(part, lead)):
             return 0
         lead = f"{lead} {part}".lstrip()
         below = lines[after : after + _LEAD_LINES] if lead.endswith(_COLONS) else ()

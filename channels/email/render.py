@@ -28,7 +28,7 @@ from markdown_it import MarkdownIt
 
 from channels._remote import cards, tables
 from channels.email import EmailSettings
-from channels.email.decode import MOST_REASON_CHARS, REPLY, Bot, Parent, press_code
+from channels.email.decode import MAX_REASON_CHARS, REPLY, Bot, Parent, press_code
 from zeroclaw import (
     Card,
     CardWords,
@@ -42,7 +42,7 @@ from zeroclaw import (
     without_mark_signs,
 )
 
-MOST_REFERENCES = 20
+MAX_REFERENCES = 20
 _ENCODING = "quoted-printable"  # a server need not take more than ASCII
 # The newer policies of `email` parse each header and line that they write, which takes four times as
 # long as the rest of a mail (measured 2026-11).
@@ -65,9 +65,9 @@ _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
 _TYPE = re.compile(r"(?!multipart/|message/)[a-z]{1,20}/[a-z0-9.+-]{1,80}")
 # The parser takes quadratic time for some openers; an answer for people never has that many.
 _RISKY = re.compile(r"[\[*_`~<!]")
-MOST_RISKY = 5_000
-MOST_NESTING = 12
-MOST_CACHED = 32
+MAX_RISKY = 5_000
+MAX_NESTING = 12
+MAX_CACHED = 32
 """Texts whose HTML is cached between rendering and sending, and for comparing replies with it."""
 _TAGS = frozenset(
     {"a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li"}
@@ -176,7 +176,7 @@ def ended(outcome: Outcome) -> Parts:
     endings = {ending.approval: ending for ending in outcome.endings}
     lines = [
         f"{cards.title(call)} · {call.hash8}\n"
-        f"{cards.ending_text(labels, endings[call.approval], MOST_REASON_CHARS)}"
+        f"{cards.ending_text(labels, endings[call.approval], MAX_REASON_CHARS)}"
         for call in outcome.card.calls
         if call.approval in endings
     ]
@@ -236,7 +236,7 @@ def mail(
     if parent.id:
         message["In-Reply-To"] = f"<{parent.id}>"
         first, *rest = (*parent.references, parent.id)
-        message["References"] = " ".join(f"<{id_}>" for id_ in (first, *rest[-MOST_REFERENCES:]))
+        message["References"] = " ".join(f"<{id_}>" for id_ in (first, *rest[-MAX_REFERENCES:]))
     message["Auto-Submitted"] = "auto-replied" if parent.id else "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
     return message.as_bytes(policy=_SENT_POLICY)
@@ -244,7 +244,7 @@ def mail(
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_NESTING})
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
     parser.enable(["table", "strikethrough"]).disable(["image", "reference"])
     parser.parse("a")  # compiles the rules; another thread would use them half compiled
     return parser
@@ -265,10 +265,10 @@ def _filter_attribute(_: str, name: str, value: str) -> str:
     return value.partition("?")[0] if is_mail else value
 
 
-@lru_cache(maxsize=MOST_CACHED)
+@lru_cache(maxsize=MAX_CACHED)
 def _parse(source: str) -> tuple[str, str]:
     """Return the text of Markdown, and its HTML; Markdown that is slow to parse stays as written."""
-    if len(_RISKY.findall(source)) > MOST_RISKY:
+    if len(_RISKY.findall(source)) > MAX_RISKY:
         return source, f"<pre>{html.escape(source)}</pre>"
     rich = nh3.clean(
         _parser().render(tables.without_lost_cells(source, "\x1a")),  # no text holds this sign

@@ -26,7 +26,7 @@ from zeroclaw import (
     ZeroclawError,
 )
 
-MOST_CONCURRENT = 4
+MAX_CONCURRENT = 4
 CALL_S = 60.0
 IDLE_S = 30.0
 """Seconds to wait for the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), using a
@@ -69,7 +69,7 @@ class Sender:
     def __init__(self, logins: Logins) -> None:
         """Connect to nothing yet."""
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
-        self._slots = asyncio.Semaphore(MOST_CONCURRENT)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._idle: list[_Client] = []
         self.closed = asyncio.Event()
 

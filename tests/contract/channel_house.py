@@ -34,7 +34,7 @@ LOOKS_S = 0.02
 """Real seconds for which a wait gives the sockets a chance before it lets the clock move on."""
 STEP_S = 0.5
 """By which it moves."""
-MOST_LOOKS = 1_500
+MAX_LOOKS = 1_500
 """The time without success after which `until` gives up."""
 
 
@@ -107,7 +107,7 @@ class Home:
             AssertionError: It never was; the message lists the events and the log.
         """
         looks = 0
-        while looks < MOST_LOOKS:
+        while looks < MAX_LOOKS:
             self._news.clear()
             if found := await holds():
                 return found

@@ -27,7 +27,7 @@ async def _files(directory: Path) -> ContextProvider:
         return workspace.name == conversation
 
     return WorkspaceFiles(
-        directory=directory, workspaces=directory, most_tokens=100, is_untrusted=is_untrusted
+        directory=directory, workspaces=directory, max_tokens=100, is_untrusted=is_untrusted
     )
 
 

@@ -22,7 +22,7 @@ async def test_it_declares_itself_and_never_otherwise(name: str, tmp_path: Path)
     provider = await PROVIDERS[name](tmp_path)
     spec = provider.spec
     assert re.fullmatch("[a-z][a-z0-9_]*", spec.name)
-    assert spec.most_tokens > 0
+    assert spec.max_tokens > 0
     assert spec.priority >= 0
     await provider.texts(REQUEST)
     assert provider.spec == spec

@@ -24,7 +24,7 @@ ONCE = frozenset({"knock", "dig"})
 """Tools of the bench that are not idempotent."""
 
 
-MOST_REPEATS = 2
+MAX_REPEATS = 2
 """Kills in the life of one message: one at work, one in the recovery."""
 
 
@@ -82,7 +82,7 @@ def check(run: CrashRun) -> None:
     _ended_once(run)
     _ended_as_expected(run)
     _noticed_once(run, windows)
-    _answered_once(run, min(windows, MOST_REPEATS), is_sure=is_sure)
+    _answered_once(run, min(windows, MAX_REPEATS), is_sure=is_sure)
     fragments = _fragments(run)
     assert len(fragments) <= (unrecorded if run.world.may_leave_drafts else 0), fragments
     _ran_once(run)

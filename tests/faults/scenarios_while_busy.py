@@ -12,7 +12,7 @@ from tests.faults.scenarios import Scenario
 from tests.journeys.bench import Holds
 
 BEGUN = "Once upon a time "
-MOST_LIVES = 3
+MAX_LIVES = 3
 """Of a daemon in one scenario; a tool that may be repeated is held in each of them."""
 
 
@@ -48,7 +48,7 @@ async def _collect(run: CrashRun) -> None:
 
 async def _steer(run: CrashRun) -> None:
     hold = Holds(text="blue")
-    run.world.bench.will("peek", *[hold] * MOST_LIVES)
+    run.world.bench.will("peek", *[hold] * MAX_LIVES)
     run.world.model.call("peek", {"what": "the sky"}, round=0, key="look up", times=None)
     run.world.model.say("Blue, and the sea too.", key="the sea too", times=None)
     await run.say("ann", "look up", "Blue, and the sea too.")

@@ -8,7 +8,7 @@ from channels.telegram.emulator.faults import Call
 from channels.telegram.emulator.people import Deed
 from tests.soak.owed import Owed
 
-MOST_LINES = 60
+MAX_LINES = 60
 """The newest of a history; what is older is left out."""
 
 
@@ -33,7 +33,7 @@ def history(
     happened += [(one.at, _told(one)) for one in calls if one.at <= until]
     lines = [f"    {at - began:8.3f}  {what}" for at, what in sorted(happened, key=itemgetter(0))]
     stand = [f"    stands    {one!r}" for one in owed.chat.from_bot if owed.key in one.text]
-    return [f"  {owed.key} in {owed.chat!r}:", *lines[-MOST_LINES:], *stand]
+    return [f"  {owed.key} in {owed.chat!r}:", *lines[-MAX_LINES:], *stand]
 
 
 def _told(call: Call) -> str:

@@ -13,7 +13,7 @@ from zeroclaw.host.clock import SystemClock
 T = TypeVar("T")
 # Few ask: each takes two calls in the operator's chat, which bears one a second on Telegram.
 KINDS = (*("text",) * 9, *("slow",) * 4, *("look",) * 4, "long", "ask")
-MOST_AT_ONCE = 3
+MAX_AT_ONCE = 3
 PAUSES_S = (0.5, 8.0)
 LOOKS_S = 0.05
 FRESH_EVERY = 30
@@ -58,13 +58,13 @@ class Crowd:
         kinds = KINDS if may_ask else [one for one in KINDS if one != "ask"]
         while not self.is_over():
             owed: list[Owed] = []
-            for _ in range(self.chance.randint(1, MOST_AT_ONCE)):
+            for _ in range(self.chance.randint(1, MAX_AT_ONCE)):
                 number += 1
                 owed.append(
                     await self._say(line, f"{self.chance.choice(kinds)} {line.name}.{number:04}")
                 )
             await self.until(lambda owed=owed: all(one.is_answered() for one in owed))
-            if number % FRESH_EVERY < MOST_AT_ONCE and line.is_own:
+            if number % FRESH_EVERY < MAX_AT_ONCE and line.is_own:
                 await line.says("/new")
             await self.clock.sleep(self.chance.uniform(*PAUSES_S))
 

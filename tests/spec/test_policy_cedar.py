@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow  # comparisons, hundreds of examples each
 # Without grants such as `host:*`: Cedar can't tell whether two patterns overlap.
 cases = st.randoms(use_true_random=False).map(lambda random: draw_case(random, RESOURCES))
 
-MOST_RESOURCES = 2
+MAX_RESOURCES = 2
 CONTEXT_NAMES = {"own": "own", "channel_is_direct": "direct"}
 
 
@@ -59,13 +59,12 @@ def _resources(statement: Statement) -> str:
     if statement.effect == "allow":
         fits = _all_of(
             f"(!(context has r{number}) || {_named(statement, number)})"
-            for number in range(MOST_RESOURCES)
+            for number in range(MAX_RESOURCES)
         )
         some = "true" if not statement.resources else f"(context has r0 && {fits})"
         return f"(!context.unresolved && {some})"
     fits = _any_of(
-        f"(context has r{number} && {_named(statement, number)})"
-        for number in range(MOST_RESOURCES)
+        f"(context has r{number} && {_named(statement, number)})" for number in range(MAX_RESOURCES)
     )
     return f"(context.unresolved || {fits if statement.resources else 'true'})"
 
@@ -130,7 +129,7 @@ def _context(query: Query) -> dict[str, object]:
         "direct": query.direct,
     }
     resources = query.resources or ()
-    assert len(resources) <= MOST_RESOURCES
+    assert len(resources) <= MAX_RESOURCES
     context |= {f"r{number}": resource for number, resource in enumerate(resources)}
     return {name: value for name, value in context.items() if value is not None}
 

@@ -491,7 +491,7 @@ def test_signs_beyond_those_that_are_remembered_read_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A text of more different signs than anybody writes takes longer, and no more memory."""
-    monkeypatch.setattr(disguise, "_MOST_CACHED", 0)
+    monkeypatch.setattr(disguise, "_MAX_CACHED", 0)
     for _ in range(2):
         assert disguise.folded("\U0001d57c\U0001d58a") == disguise.folded("Qe")
 

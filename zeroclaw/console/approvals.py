@@ -28,7 +28,7 @@ from zeroclaw.gate.approval import Approval, approver_names, card_of
 from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 """Open requests on one page; the next ones appear as these are answered."""
 
 
@@ -57,12 +57,12 @@ def approvals(
         'Try it in the chat: `/tool shell {"command": "date"}`',
     )
     card = partial(_card, paths)
-    cards = cut(card, pending, MOST_ROWS, "more come up as these are answered.", id_="cards")
+    cards = cut(card, pending, MAX_ROWS, "more come up as these are answered.", id_="cards")
     open_panel = panel("Waiting", *(cards or (none_pending,)), id_="waiting")
     none_ended = empty(
         "No request has ended recently.", "Who answered each one, and how, is listed here."
     )
-    endings = cut(partial(_row, paths), ended, MOST_ROWS, "more ended before.", id_="endings")
+    endings = cut(partial(_row, paths), ended, MAX_ROWS, "more ended before.", id_="endings")
     return joined((open_panel, panel("Recently ended", *(endings or (none_ended,)), id_="ended")))
 
 

@@ -20,9 +20,9 @@ from zeroclaw.value import Struct, field
 
 PAUSE_S = 0.01
 """Pause after each slice."""
-MOST_RESULTS = 10_000
+MAX_RESULTS = 10_000
 """Chains whose latest result is remembered."""
-MOST_UNASKED = 2_000
+MAX_UNASKED = 2_000
 """Viewing a chain that has grown starts another check if it has at most this many entries."""
 
 
@@ -37,7 +37,7 @@ class ChainChecker(Struct, eq=False):
     clock: Clock
     changed: Callable[[], None]
     log: Log
-    _results: Recent[str, Checked] = field(default_factory=lambda: Recent(MOST_RESULTS))
+    _results: Recent[str, Checked] = field(default_factory=lambda: Recent(MAX_RESULTS))
     # Maps each queued chain to its number of checked entries; the first one is in progress.
     _queue: dict[str, int] = field(default_factory=dict[str, int])
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,7 +53,7 @@ class ChainChecker(Struct, eq=False):
         """Whether viewing a chain should start a check of it."""
         check = self.check_of(stream, total)
         has_grown = isinstance(check, Checked) and check.through != total
-        return check is None or (has_grown and total <= MOST_UNASKED)
+        return check is None or (has_grown and total <= MAX_UNASKED)
 
     def enqueue(self, *streams: str) -> None:
         """Queue chains for a check."""

@@ -11,7 +11,7 @@ from zeroclaw.console.markup import Html, coded, cut, deadline, empty, line, pan
 from zeroclaw.gate.grant import Grant, name_of
 from zeroclaw.value import Value
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 
 
 class GrantView(Value):
@@ -35,7 +35,7 @@ def grants(paths: ConsolePaths, views: Sequence[GrantView]) -> Html:
         " conversation without asking. Such grants are listed here until they end.",
     )
     rest = "more are not shown; `/grants` lists them."
-    rows = cut(partial(_row, paths), views, MOST_ROWS, rest, id_="held")
+    rows = cut(partial(_row, paths), views, MAX_ROWS, rest, id_="held")
     return panel("In force", *(rows or (none_granted,)), id_="grants")
 
 

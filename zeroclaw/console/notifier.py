@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from enum import IntEnum
 
-MOST_PAGES = 16
+MAX_PAGES = 16
 
 
 class Notice(IntEnum):
@@ -43,7 +43,7 @@ class Notifier:
 
     def has_room(self) -> bool:
         """Whether another page may subscribe."""
-        return not self._is_closed and len(self._open) < MOST_PAGES
+        return not self._is_closed and len(self._open) < MAX_PAGES
 
     @contextmanager
     def subscribe(self) -> Generator[Queue[Notice]]:

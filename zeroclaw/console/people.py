@@ -29,7 +29,7 @@ from zeroclaw.inbound.identity import Person
 from zeroclaw.inbound.pairing import ALPHABET, CODE_CHARS, PairingRequest
 from zeroclaw.value import Value
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 
 
 class PeopleView(Value):
@@ -86,7 +86,7 @@ def _waiting(paths: ConsolePaths, strangers: Sequence[PairingRequest]) -> Html:
         label="let in by code",
         do="approve",
     )
-    rows = (_stranger(paths, stranger) for stranger in strangers[:MOST_ROWS])
+    rows = (_stranger(paths, stranger) for stranger in strangers[:MAX_ROWS])
     return panel("Pairing requests", by_code, listing(*rows, id_="asking"), id_="strangers")
 
 
@@ -115,7 +115,7 @@ def _decided(paths: ConsolePaths, people: Sequence[Person]) -> Html:
         "`zeroclaw pair` and `/pair` in a chat do the same as this page.",
     )
     rest = "more; `zeroclaw pair list` shows all."
-    rows = cut(partial(_known, paths), people, MOST_ROWS, rest, id_="known")
+    rows = cut(partial(_known, paths), people, MAX_ROWS, rest, id_="known")
     return panel("Let in and revoked", *(rows or (none_decided,)), id_="decided")
 
 
@@ -187,7 +187,7 @@ def _channel(name: str, ids: tuple[str, ...]) -> Html:
     names = "everybody" if "*" in ids else "nobody by name" if not ids else ""
     return line(
         ("Let in on ", tag("code", name)),
-        (names, *codes(ids[:MOST_ROWS])),
+        (names, *codes(ids[:MAX_ROWS])),
         id_=f"channel-{name}",
         class_=None,
     )

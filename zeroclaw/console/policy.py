@@ -26,7 +26,7 @@ _VERDICTS: dict[StatementEffect, str] = {
     "ask": "may do it if an approver says yes",
     "deny": "may not do it",
 }
-MOST_CHARS = 20_000
+MAX_CHARS = 20_000
 """Most characters in one field."""
 
 
@@ -125,7 +125,7 @@ def _area(name: str, label: str, value: str, *, hint: str) -> Html:
             id=name,
             name=name,
             rows=2,
-            maxlength=MOST_CHARS,
+            maxlength=MAX_CHARS,
             placeholder=hint,
             autocomplete="off",
             autocapitalize="none",

@@ -36,11 +36,11 @@ from zeroclaw.text.language import ENGLISH
 from zeroclaw.turn.titles import TITLES, title_of
 from zeroclaw.value import replace
 
-MOST_OPEN = 500
+MAX_OPEN = 500
 """Most open approval requests and grants that are read."""
-MOST_COUNTED = 200
+MAX_COUNTED = 200
 """Most pairing requests that are counted for every page; a larger count is shown as this."""
-MOST_ENDED = 20
+MAX_ENDED = 20
 """Ended approval requests that are shown."""
 OUTBOX_PAGES = 5
 """Pages of the outbox that are searched for their cards."""
@@ -77,7 +77,7 @@ class ConsoleReader:
 
     async def waiting(self) -> tuple[RequestView, ...]:
         """Return the open approval requests, nearest deadline first."""
-        page = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
+        page = await self._store.select(APPROVALS.where(state="pending", limit=MAX_OPEN))
         requests = map(self._inbound.in_force, readable_of(page, APPROVALS.of))
         by_deadline = sorted(requests, key=lambda row: (row.deadline_at, row.card, row.order))
         return tuple([await self._request_view(request) for request in by_deadline])
@@ -96,7 +96,7 @@ class ConsoleReader:
             for item in readable_of(page, OUTBOX.of):
                 if isinstance(item, rows.ApprovalCard):
                     keys.update(dict.fromkeys(item.approvals))
-            if len(page) < OUTBOX_PAGE or len(keys) > MOST_ENDED + MOST_COUNTED:
+            if len(page) < OUTBOX_PAGE or len(keys) > MAX_ENDED + MAX_COUNTED:
                 break
             before = page[-1].key
         stored = [await self._store.get(APPROVALS.kind, key) for key in keys]
@@ -104,7 +104,7 @@ class ConsoleReader:
         ended = [request for request in requests if request.at is not None]
         shown = [request for request in ended if not is_off_the_record(request.conversation)]
         shown.sort(key=lambda request: (str(request.at), request.action), reverse=True)
-        return tuple([await self._request_view(request) for request in shown[:MOST_ENDED]])
+        return tuple([await self._request_view(request) for request in shown[:MAX_ENDED]])
 
     async def _request_view(self, request: Approval) -> RequestView:
         return RequestView(
@@ -120,7 +120,7 @@ class ConsoleReader:
     async def grants(self) -> tuple[GrantView, ...]:
         """Return the grants in force, the first to end first."""
         now = self._inbound.clock.now()
-        page = await self._store.select(GRANTS.where(limit=MOST_OPEN))
+        page = await self._store.select(GRANTS.where(limit=MAX_OPEN))
         stored = readable_of(page, GRANTS.of)
         in_force = sorted((row for row in stored if now < row.until), key=lambda row: row.until)
         return tuple([await self._grant_view(grant) for grant in in_force])
@@ -146,7 +146,7 @@ class ConsoleReader:
 
     async def _strangers(self) -> tuple[pairing.PairingRequest, ...]:
         now = self._inbound.clock.now()
-        page = await self._store.select(PAIRINGS.where(state="waiting", limit=MOST_COUNTED))
+        page = await self._store.select(PAIRINGS.where(state="waiting", limit=MAX_COUNTED))
         stored = readable_of(page, PAIRINGS.of)
         waiting = (stranger for stranger in stored if pairing.is_open(stranger, now))
         return tuple(sorted(waiting, key=lambda stranger: stranger.asked_at))

@@ -11,7 +11,7 @@ from typing import get_args
 
 from zeroclaw.config.model import ToolsSettings
 from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy, usage
-from zeroclaw.console.chain_checks import MOST_UNASKED, ChainChecker
+from zeroclaw.console.chain_checks import MAX_UNASKED, ChainChecker
 from zeroclaw.console.context import ConsoleContext
 from zeroclaw.console.markup import Html, empty, joined, pages
 from zeroclaw.console.reading import PAGE, ConsoleReader
@@ -30,8 +30,8 @@ from zeroclaw.inbound.identity import OPERATOR
 
 WAIT_S = 0.3
 """How long a page waits for a chain check before it shows the progress instead."""
-MOST_KEY = 100
-MOST_REASON = 2_000
+MAX_KEY = 100
+MAX_REASON = 2_000
 CHOICES: Mapping[str, Choice] = {choice: choice for choice in get_args(Choice)}
 PAIR_ACTIONS = frozenset({"approve", "deny", "revoke"})
 UNREADABLE = "this form is not one of this page's; reload it and try again"
@@ -92,7 +92,7 @@ class Sections:
         approval = fields.get("approval", "")
         if choice is None or not approval:
             return UNREADABLE
-        reason = fields.get("reason", "").strip()[:MOST_REASON]
+        reason = fields.get("reason", "").strip()[:MAX_REASON]
         chat = self._context.chat
         envelope = Envelope(
             address=chat,
@@ -137,7 +137,7 @@ class Sections:
         return "", joined((at_work, main))
 
     async def _conversation(self, id_: ConversationId, query: Fields) -> tuple[str, Html]:
-        summary = await self._reader.summary(id_) if len(id_) <= MOST_KEY else None
+        summary = await self._reader.summary(id_) if len(id_) <= MAX_KEY else None
         if summary is None:
             return NOT_FOUND
         if query.get("window"):
@@ -164,16 +164,16 @@ class Sections:
         older = page[-1] if len(names) > PAGE else ""
         links = pages(self._paths.to("audit"), "before", before, older)
         # Viewing the list does not check long chains; the operator starts those by a form.
-        chains = await self._checked_chains(*page, most_entries=MOST_UNASKED)
+        chains = await self._checked_chains(*page, max_entries=MAX_UNASKED)
         return "", audit.chains(self._paths, chains, links)
 
-    async def _checked_chains(self, *streams: str, most_entries: float = inf) -> list[audit.Chain]:
+    async def _checked_chains(self, *streams: str, max_entries: float = inf) -> list[audit.Chain]:
         """Return the chains that exist, after checking the due ones for at most `WAIT_S`."""
         found = [chain for name in streams if (chain := await self._reader.chain(name)) is not None]
         due = [
             chain.stream
             for chain in found
-            if chain.last <= most_entries and self._chains.is_due(chain.stream, chain.last)
+            if chain.last <= max_entries and self._chains.is_due(chain.stream, chain.last)
         ]
         if not due:
             return found
@@ -182,7 +182,7 @@ class Sections:
         return [await self._reader.chain(chain.stream) or chain for chain in found]
 
     async def _chain(self, stream: str, query: Fields) -> tuple[str, Html]:
-        chains = await self._checked_chains(stream) if len(stream) <= MOST_KEY else []
+        chains = await self._checked_chains(stream) if len(stream) <= MAX_KEY else []
         if not chains:
             return NOT_FOUND
         (chain,) = chains

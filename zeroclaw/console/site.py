@@ -26,12 +26,12 @@ from zeroclaw.errors import ZeroclawError
 from zeroclaw.recent import Recent
 from zeroclaw.web_page import page_files
 
-MOST_CONCURRENT = 2
+MAX_CONCURRENT = 2
 """Pages built concurrently; readers of the console must not slow down answers (P9)."""
-MOST_BYTES = 16_384
+MAX_BYTES = 16_384
 """Largest form; its longest field is a reason."""
-MOST_FIELDS = 16
-MOST_RESULTS = 32
+MAX_FIELDS = 16
+MAX_RESULTS = 32
 """Most form results that wait for the page after their redirect."""
 CHANGED = b"event: changed\ndata: {}\n\n"
 PING = b"event: ping\ndata: {}\n\n"
@@ -54,8 +54,8 @@ class Site:
             log=context.log,
         )
         self._sections = Sections(context, self.chains)
-        self._results: Recent[str, str] = Recent(MOST_RESULTS)
-        self._slots = Semaphore(MOST_CONCURRENT)
+        self._results: Recent[str, str] = Recent(MAX_RESULTS)
+        self._slots = Semaphore(MAX_CONCURRENT)
         self._files = {
             name: Response(body, media_type=kind)
             for name, (body, kind) in page_files("zeroclaw.console").items()
@@ -150,10 +150,10 @@ async def _fields(request: Request) -> Fields | None:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             return None
     try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         return None
     return dict(pairs)

@@ -10,7 +10,7 @@ from zeroclaw.console.markup import Html, cut, empty, joined, line, panel, tag
 from zeroclaw.host.answers import Used
 from zeroclaw.limits.prices import amount, grouped, total
 
-MOST_ROWS = 50
+MAX_ROWS = 50
 HIGH, WIDE = 100, 10
 """Height of the chart, and width of a bar with its gap, in SVG units."""
 
@@ -74,7 +74,7 @@ def _sums(used: Mapping[str, Used], kind: str) -> tuple[Html, ...]:
         aside = (f"{_amount(use)} · {turns} · {parts}",)
         return line((tag("bdi", name),), aside, id_=f"{kind}-{ordered.index(item)}")
 
-    return cut(row, ordered, MOST_ROWS, rest, id_=f"{kind}-sums")
+    return cut(row, ordered, MAX_ROWS, rest, id_=f"{kind}-sums")
 
 
 def _tokens(used: Used) -> int:

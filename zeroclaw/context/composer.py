@@ -130,7 +130,7 @@ class RequestSources(Value):
 
         return count
 
-    async def run_off_loop_if_large(
+    async def run_sized(
         self, conversation: ConversationId, messages: Sequence[Message], work: Callable[[], T]
     ) -> T:
         """Run work on each of some messages; in a thread if they are many, or long (P9)."""
@@ -229,13 +229,13 @@ class Composer(Struct, eq=False):
         assembled = await self._assemble(await self.inputs(transcript))
         return Usage(input_tokens=assembled.tokens)
 
-    async def run_off_loop_if_large(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
-        """Run work on each of some messages; see `RequestSources.run_off_loop_if_large`."""
-        return await self.sources.run_off_loop_if_large(self.owner.conversation, messages, work)
+    async def run_sized(self, messages: Sequence[Message], work: Callable[[], T]) -> T:
+        """Run work on each of some messages; see `RequestSources.run_sized`."""
+        return await self.sources.run_sized(self.owner.conversation, messages, work)
 
     async def _assemble(self, inputs: RequestInputs) -> Assembled:
         inputs = await self._count(inputs)
-        assembled = await self.run_off_loop_if_large(inputs.messages, partial(assemble, inputs))
+        assembled = await self.run_sized(inputs.messages, partial(assemble, inputs))
         self.record.cache = assembled.cache
         return assembled
 
@@ -250,20 +250,18 @@ class Composer(Struct, eq=False):
             parts = shares(inputs, assembled)
             return WindowUsage(shares=parts, tokens=tokens, window=window, reserve=reserve)
 
-        return await self.run_off_loop_if_large(inputs.messages, measure)
+        return await self.run_sized(inputs.messages, measure)
 
     async def _count(self, inputs: RequestInputs) -> RequestInputs:
         """Count the new parts of a request with the model's own tokenizer, if there is one."""
         if (count := self.sources.count) is None:
             return inputs
-        messages, texts = await self.run_off_loop_if_large(
-            inputs.messages, partial(_uncounted, inputs)
-        )
+        messages, texts = await self.run_sized(inputs.messages, partial(_uncounted, inputs))
         sizes = await count(texts) if texts else ()
         if sizes is None:
             return inputs
         counts = dict(zip(texts, sizes, strict=True))
-        self.record.cache = await self.run_off_loop_if_large(
+        self.record.cache = await self.run_sized(
             messages, lambda: tokens.with_counts(inputs.cache, messages, inputs.tools, counts)
         )
         return replace(inputs, cache=self.record.cache)
@@ -286,7 +284,7 @@ class Composer(Struct, eq=False):
         inputs = await self._count(await self.inputs(transcript))
         threshold = self.sources.settings.config.compaction.threshold
         check = partial(is_heavy, inputs, threshold=threshold)
-        return await self.run_off_loop_if_large(inputs.messages, check)
+        return await self.run_sized(inputs.messages, check)
 
     async def ask(
         self, question: Question, subject: Sequence[Message], max_tokens: int
@@ -298,7 +296,7 @@ class Composer(Struct, eq=False):
             subject: The messages that it is about.
             max_tokens: The limit of the request, which is cut to fit.
         """
-        messages = await self.run_off_loop_if_large(
+        messages = await self.run_sized(
             subject, lambda: question_messages(question, subject, max_tokens)
         )
         request = ModelRequest(
@@ -331,10 +329,10 @@ class Composer(Struct, eq=False):
                 with_file_parts,
                 messages,
                 takes=facts.takes,
-                most_files=files.shown_files,
-                most_bytes=files.shown_bytes,
+                max_files=files.shown_files,
+                max_bytes=files.shown_bytes,
             )
-            messages = await self.run_off_loop_if_large(messages, with_files)
+            messages = await self.run_sized(messages, with_files)
         return RequestInputs(
             parts=parts,
             messages=messages,

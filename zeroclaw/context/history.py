@@ -40,7 +40,7 @@ def prepare_request_messages(
 
 
 def with_file_parts(
-    messages: Sequence[Message], *, takes: Collection[FileKind], most_files: int, most_bytes: int
+    messages: Sequence[Message], *, takes: Collection[FileKind], max_files: int, max_bytes: int
 ) -> tuple[Message, ...]:
     """Return messages with only the files that a request shows.
 
@@ -56,8 +56,8 @@ def with_file_parts(
         shown: list[FilePart] = []
         lines: list[str] = []
         for file in filter(lambda file: file.kind in takes, message.files):
-            if remaining > 0 and most_files > 0 and file.size_bytes <= most_bytes:
-                most_files, most_bytes = most_files - 1, most_bytes - file.size_bytes
+            if remaining > 0 and max_files > 0 and file.size_bytes <= max_bytes:
+                max_files, max_bytes = max_files - 1, max_bytes - file.size_bytes
                 shown.append(file)
             else:
                 lines.append(file.instead)

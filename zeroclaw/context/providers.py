@@ -184,8 +184,8 @@ def _budget(spec: ContextSpec, window: int | None) -> int | None:
     """Return the token budget of each text of a provider; None for one that is never cut."""
     if not spec.priority:
         return None
-    share = spec.most_tokens if window is None else window // SHARES[spec.place]
-    return min(spec.most_tokens, share)
+    share = spec.max_tokens if window is None else window // SHARES[spec.place]
+    return min(spec.max_tokens, share)
 
 
 def frame(provided: ContextText, text: str) -> str:

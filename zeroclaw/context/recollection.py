@@ -13,7 +13,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.tools.notes.note import Note, as_data, chosen, owner_of, owner_of_person
 from zeroclaw.value import Value
 
-_SPEC = ContextSpec(name="notes", most_tokens=100_000, place="turn", trusted=True)
+_SPEC = ContextSpec(name="notes", max_tokens=100_000, place="turn", trusted=True)
 
 
 class Recollection(Value):

@@ -37,19 +37,19 @@ class WorkspaceFiles(Value):
     Attributes:
         directory: The operator's, None for none.
         workspaces: Holds a directory for each conversation.
-        most_tokens: The limit of each file.
+        max_tokens: The limit of each file.
         is_untrusted: Whether a conversation's workspace, by its real path, holds untrusted files.
     """
 
     directory: Path | None
     workspaces: Path
-    most_tokens: int
+    max_tokens: int
     is_untrusted: Callable[[ConversationId, Path], Awaitable[bool]]
 
     @property
     def spec(self) -> ContextSpec:
         """The provider's spec."""
-        return ContextSpec(name="files", most_tokens=self.most_tokens, priority=2, trusted=True)
+        return ContextSpec(name="files", max_tokens=self.max_tokens, priority=2, trusted=True)
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
         """Return the files that exist, the operator's first."""

@@ -245,7 +245,7 @@ class Downloads(Value):
             label=recognise(body, name).label,
             size_bytes=len(body),
             digest=hashlib.sha256(body).hexdigest(),
-            media_type=model_media_type(body, name, most_pixels=self.settings.shown_pixels),
+            media_type=model_media_type(body, name, max_pixels=self.settings.shown_pixels),
         )
 
     def _log_outcome(self, item: Item, row: AttachmentRow) -> None:

@@ -144,7 +144,7 @@ def built_in_context(
     files = WorkspaceFiles(
         directory=directory,
         workspaces=workspaces,
-        most_tokens=context.file_tokens,
+        max_tokens=context.file_tokens,
         is_untrusted=is_untrusted,
     )
     return (

@@ -49,7 +49,7 @@ T = TypeVar("T")
 # Parts are cut the same way in every language, so the longest translation counts.
 _LONGEST_REPEAT = max(map(catalogue.POSSIBLE_REPEAT.to, LANGUAGES), key=len)
 
-MOST_MARKUP = 2
+MAX_MARKUP = 2
 """A part has at most this many characters, markup included, per character of the platform's limit."""
 ALWAYS_RENDERED = 4096
 """Texts of up to this many characters, markup included, are always rendered, however low the limit."""
@@ -185,7 +185,7 @@ class Account:
         self._rings_at = 0.0
         self._waits = 0
         # By chat: the end of the wait that the platform named for typing indicators.
-        self._typing_pauses: dict[str, float] = {}
+        self._pauses: dict[str, float] = {}
 
     def swap_channel(self, channel: Channel) -> None:
         """Continue with another adapter of the channel."""
@@ -290,15 +290,13 @@ class Account:
 
         A text so long that at most its markup could make it fit is not even rendered.
         """
-        if len(markdown) > max(MOST_MARKUP * self.capabilities.max_length, ALWAYS_RENDERED):
+        if len(markdown) > max(MAX_MARKUP * self.capabilities.max_length, ALWAYS_RENDERED):
             return False
         if not self.capabilities.idempotent_send:
             markdown += _LONGEST_REPEAT
         return self.channel.measure(self._render(markdown)) <= self.capabilities.max_length
 
-    def redact_across_parts(
-        self, parts: Sequence[str], earlier: Sequence[str] = ()
-    ) -> tuple[str, ...]:
+    def redact_parts(self, parts: Sequence[str], earlier: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the parts of one text; a part that completes a secret of its predecessor is withheld.
 
         Each part is screened alone when it is sent, but people read the parts one below the other.
@@ -424,7 +422,7 @@ class Account:
             False if it may be shown later.
         """
         at = self._clock.monotonic()
-        if self._slots.locked() or self._typing_pauses.get(to.chat, at) > at:
+        if self._slots.locked() or self._pauses.get(to.chat, at) > at:
             return False
         screened = tuple(replace(tool, tool=self._screen(tool.tool)) for tool in tools)
         outcome = await _bounded(
@@ -432,11 +430,8 @@ class Account:
         )
         # A refused typing indicator delays no message: its wait is kept apart.
         if isinstance(outcome, Unreachable) and outcome.retry_after_s is not None:
-            waits = {chat: until for chat, until in self._typing_pauses.items() if until > at}
-            self._typing_pauses = {
-                **waits,
-                to.chat: self._clock.monotonic() + outcome.retry_after_s,
-            }
+            waits = {chat: until for chat, until in self._pauses.items() if until > at}
+            self._pauses = {**waits, to.chat: self._clock.monotonic() + outcome.retry_after_s}
         return isinstance(outcome, Delivered | Rejected)
 
     async def preview(self, to: Address, content: Markdown) -> CallOutcome[None]:

@@ -367,7 +367,7 @@ class DraftHandle:
             1
             for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old_parts, parts, strict=False))
         )
-        self._redacted = (parts, self._account.redact_across_parts(parts, redacted[:unchanged]))
+        self._redacted = (parts, self._account.redact_parts(parts, redacted[:unchanged]))
         return self._redacted[1]
 
     # --- calls -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from zeroclaw.redact import Redactor, is_lookalike
 from zeroclaw.text.escape import is_hidden
 from zeroclaw.value import Value
 
-MOST_CARD_CHARS = 60_000
+MAX_CARD_CHARS = 60_000
 """Limit of the arguments of all calls on one card; every channel can carry that."""
 
 _OPENING, _CLOSING = "⟦⟧"
@@ -64,7 +64,7 @@ class Unshowable(Value):
 
 
 def card_arguments(
-    arguments: Mapping[str, object], redactor: Redactor, room: int = MOST_CARD_CHARS
+    arguments: Mapping[str, object], redactor: Redactor, room: int = MAX_CARD_CHARS
 ) -> CardArguments | Unshowable:
     """Return the arguments as a card shows them.
 

@@ -34,7 +34,7 @@ from zeroclaw.gate.action import (
 )
 from zeroclaw.gate.approval import ALL_CHOICES, Approval, is_same_person
 from zeroclaw.gate.audit import Entry, Kind
-from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
+from zeroclaw.gate.card_arguments import MAX_CARD_CHARS, CardArguments, Unshowable, card_arguments
 from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leaves_no_trace
 from zeroclaw.gate.grant import covers
 from zeroclaw.gate.policy import PolicySet, reasons_of, ruling_reason
@@ -68,7 +68,7 @@ from zeroclaw.value import Struct, Value, replace
 
 _Result = TypeVar("_Result")
 
-MOST_CALLS = 32
+MAX_CALLS = 32
 """Calls of one batch that are gated; models that call in parallel send a handful. Each call can become
 an approval request, a process or a megabyte of output."""
 AT_ONCE_CHARS = 2_048
@@ -177,9 +177,9 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         """Decide about every call of a batch, before any of them runs (S1-19, K3)."""
         card = self.ids.ulid()
         gated: list[_Gated] = []
-        room = MOST_CARD_CHARS
+        room = MAX_CARD_CHARS
         for order, item in enumerate(calls):
-            if order >= MOST_CALLS:
+            if order >= MAX_CALLS:
                 await asyncio.sleep(0)  # a hostile model may send thousands
             id_ = ActionId(self.ids.ulid())
             case = _Case(call=item, id=id_, setting=setting, card=card, order=order, room=room)
@@ -321,8 +321,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     async def _prepare(self, case: _Case) -> _Ready | str:
         """Parse, check and resolve; return a text for the model if that fails."""
         name, context = case.call.name, case.setting.context
-        if case.order >= MOST_CALLS:
-            return too_many_calls(name, MOST_CALLS)
+        if case.order >= MAX_CALLS:
+            return too_many_calls(name, MAX_CALLS)
         raw = case.call.arguments
         parsed = await _run_sized(lambda: call_now(lambda: parse_arguments(raw)), text=raw)
         if isinstance(parsed, Raised):

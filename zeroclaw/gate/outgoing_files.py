@@ -15,10 +15,10 @@ from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import counted, quoted, without_controls
 from zeroclaw.value import replace
 
-MOST_FILES = 10
+MAX_FILES = 10
 """Files of one call."""
-MOST_NAME_CHARS = 100
-MOST_CAPTION_CHARS = 500
+MAX_NAME_CHARS = 100
+MAX_CAPTION_CHARS = 500
 """The lowest limit of a platform is Telegram's, 1,024 UTF-16 units; a note may follow."""
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -43,11 +43,11 @@ def checked_files(output: ToolOutput, *, max_bytes: int, redactor: Redactor) -> 
 def _fault(files: tuple[ToolFile, ...], max_bytes: int, redactor: Redactor) -> str:
     if not max_bytes:
         return "this chat takes no files"
-    if len(files) > MOST_FILES:
-        return f"{len(files)} files are too many for one call, which may send {MOST_FILES}"
+    if len(files) > MAX_FILES:
+        return f"{len(files)} files are too many for one call, which may send {MAX_FILES}"
     limit = min(max_bytes, LARGEST_BLOB_BYTES)  # until it is sent, a file is stored as a blob
     for file in files:
-        name = quoted(file.name, limit_chars=MOST_NAME_CHARS)
+        name = quoted(file.name, limit_chars=MAX_NAME_CHARS)
         if not file.content:
             return f"{name} is empty, and an empty file can't be sent"
         if len(file.content) > limit:
@@ -70,7 +70,7 @@ def _displayed(file: ToolFile, redactor: Redactor) -> ToolFile:
     """Return a file with a name and caption that are safe to show: redacted, without receipts."""
     name = _harmless(file.name.replace("/", "_").replace("\\", "_"), redactor)
     caption = _harmless(without_controls(file.caption), redactor).strip()
-    caption = shortened(caption, MOST_CAPTION_CHARS)
+    caption = shortened(caption, MAX_CAPTION_CHARS)
     return replace(file, name=_one_line(name) or "file", caption=caption)
 
 
@@ -82,8 +82,8 @@ def _harmless(text: str, redactor: Redactor) -> str:
 def _one_line(name: str) -> str:
     """Return a name of printable characters, shortened but with its extension."""
     line = "".join(letter for letter in name if letter.isprintable()).strip(" .")
-    if len(line) <= MOST_NAME_CHARS:
+    if len(line) <= MAX_NAME_CHARS:
         return line
     stem, dot, ending = line.rpartition(".")
-    extension = f"{dot}{ending}" if stem and len(ending) <= MOST_NAME_CHARS // 4 else ""
-    return f"{line[: MOST_NAME_CHARS - len(extension)]}{extension}"
+    extension = f"{dot}{ending}" if stem and len(ending) <= MAX_NAME_CHARS // 4 else ""
+    return f"{line[: MAX_NAME_CHARS - len(extension)]}{extension}"

@@ -51,7 +51,7 @@ from zeroclaw.text.language import Language, Sentence
 from zeroclaw.tool import BELOW
 from zeroclaw.value import Value, field, replace
 
-MOST_ACTIONS = 64
+MAX_ACTIONS = 64
 """Actions whose statements a policy caches: the tools in use, and a few commands."""
 
 
@@ -193,7 +193,7 @@ class PolicySet:
         self.statements = tuple(sorted(statements, key=lambda statement: statement.id))
         self._compiled = tuple(_compile(statement, conditions) for statement in self.statements)
         # Most statements are about other actions, and a call is decided upon several times.
-        self._about = lru_cache(maxsize=MOST_ACTIONS)(partial(_statements_about, self._compiled))
+        self._about = lru_cache(maxsize=MAX_ACTIONS)(partial(_statements_about, self._compiled))
         # For `could`, denies first. Unknown facts count in the call's favour: a deny that depends
         # on one does not hold, an allow or ask does.
         about_tools = (

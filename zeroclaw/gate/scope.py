@@ -15,7 +15,7 @@ from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Effect
 from zeroclaw.value import Value
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Resources that a scope names; a call with more is granted with its exact arguments."""
 _HTTPS = ":443"
 _HOUR_S, _MINUTE_S = 3600, 60
@@ -59,7 +59,7 @@ def scope_of(action: Action, facts: ToolFacts, for_s: float, workspace: str = ""
 def must_be_exact(resources: tuple[str, ...], facts: ToolFacts) -> bool:
     """Whether a grant on these resources must be bound to the arguments as well."""
     is_vague = any("*" in resource for resource in resources)
-    return "exec" in facts.effects or is_vague or not 0 < len(resources) <= MOST_NAMED
+    return "exec" in facts.effects or is_vague or not 0 < len(resources) <= MAX_NAMED
 
 
 def in_words(scope: Scope, language: Language) -> str:
@@ -68,8 +68,8 @@ def in_words(scope: Scope, language: Language) -> str:
         runs = "exec" in scope.effects
         exact = catalogue.SCOPE_THIS_COMMAND if runs else catalogue.SCOPE_THIS_CALL
         return exact.to(language)
-    names = [_quoted(resource, scope.workspace) for resource in scope.resources[:MOST_NAMED]]
-    if extra := scope.resources[MOST_NAMED:]:
+    names = [_quoted(resource, scope.workspace) for resource in scope.resources[:MAX_NAMED]]
+    if extra := scope.resources[MAX_NAMED:]:
         names.append(catalogue.GRANT_AND_MORE.to(language, number=len(extra)))
     listed = ", ".join(names)
     kinds = {resource.partition(":")[0] for resource in scope.resources}

@@ -29,10 +29,10 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Sentence, Translations, translated
 from zeroclaw.value import Value
 
-MOST_SOURCES = 8
+MAX_SOURCES = 8
 """Sources of a request on record, the newest; one is enough to ask."""
 NAME_CHARS = 120
-MOST_WORDS_CHARS = 16_000
+MAX_WORDS_CHARS = 16_000
 """Longest message that is compared with arguments; no person types more by hand."""
 
 Files = Literal["theirs", "brought", "planted"]
@@ -113,7 +113,7 @@ class Taint(Value):
         if self.files == "planted" and "exec" in facts.effects:
             return False
         leaves = frozenset(_leaves(written, parameters))
-        short = (message for message in self.words if len(message) <= MOST_WORDS_CHARS)
+        short = (message for message in self.words if len(message) <= MAX_WORDS_CHARS)
         unquoted = [_QUOTED.sub("\0", message) for message in short]
         dictated = {passage for text in unquoted for passage in _set_off(text)}
         if "exec" not in facts.effects:
@@ -139,7 +139,7 @@ def _short(name: str) -> str:
 
 def merge_sources(earlier: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
     """Return both without repeats, only the newest; empty only if both are."""
-    return tuple(dict.fromkeys((*earlier, *new)))[-MOST_SOURCES:]
+    return tuple(dict.fromkeys((*earlier, *new)))[-MAX_SOURCES:]
 
 
 def in_words(sources: Iterable[Source], language: Language) -> str:

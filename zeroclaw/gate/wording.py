@@ -135,7 +135,7 @@ def _clock(at: datetime) -> str:
 
 # --- numbers -------------------------------------------------------------------------------------
 
-MOST_NUMBERS = 32
+MAX_NUMBERS = 32
 """Calls that one message may answer: the limit of one batch."""
 _NUMBER = re.compile(r"[\s,]*#?([0-9]{1,9})(?=[\s,]|\Z)")
 
@@ -159,7 +159,7 @@ def parse_numbers(text: str) -> Numbers:
     numbers: dict[int, None] = {}
     position = 0
     while match := _NUMBER.match(text, position):
-        if len(numbers) == MOST_NUMBERS:
+        if len(numbers) == MAX_NUMBERS:
             return Numbers(numbers=(), rest="", too_many=True)
         numbers[int(match[1])] = None
         position = match.end()

@@ -170,17 +170,17 @@ class Listener:
         refusal = guard.refusal(request, self.port, MAX_BODY_BYTES)
         path = guard.below(request.path, self.root)
         if request.path == "/health" and refusal is None:
-            await _respond(send, 200, "application/json", b'{"status":"ok"}')
+            await _reply(send, 200, "application/json", b'{"status":"ok"}')
         elif path is None:
-            await _respond(send, 404, "text/plain", NOTHING)
+            await _reply(send, 404, "text/plain", NOTHING)
         elif refusal is not None:
-            await _respond(send, refusal.status, "text/plain", refusal.text.encode())
+            await _reply(send, refusal.status, "text/plain", refusal.text.encode())
         elif path == guard.ICON:
-            await _respond(send, 204, "image/x-icon", b"")
+            await _reply(send, 204, "image/x-icon", b"")
         elif link := guard.link_of(request):
             await self._log_in(request, link, send)
         elif not self._is_open(request):
-            await _respond(send, 401, "text/html", guard.login_page(self.root))
+            await _reply(send, 401, "text/html", guard.login_page(self.root))
         else:
             cast("Callable[[], None]", scope[PROVE])()
             await self._route(request, path, scope, receive, send)
@@ -196,23 +196,23 @@ class Listener:
         target = guard.local_url(request.path)
         if logins is None:
             if self._is_open(request):
-                await _respond(send, 303, "text/plain", b"", ("location", target))
+                await _reply(send, 303, "text/plain", b"", ("location", target))
             else:
                 self._log("login_refused")
-                await _respond(send, 401, "text/html", guard.login_page(self.root))
+                await _reply(send, 401, "text/html", guard.login_page(self.root))
             return
         self._log("logged_in")
         await self._apply(login.without(logins, old_sessions))
         body = guard.page(self.root, "Welcome", f'<a href="{target}">Go on</a>', go_to=target)
         max_age_s = int(login.SESSION_LIFETIME.total_seconds())
-        await _respond(send, 200, "text/html", body, self._cookie(request, session, max_age_s))
+        await _reply(send, 200, "text/html", body, self._cookie(request, session, max_age_s))
 
     async def _log_out_one(self, request: guard.RequestHead, send: Send) -> None:
         """End the sessions in a request's cookies."""
         self._log("logged_out")
         await self._apply(login.without(self._logins, guard.sessions_of(request, self.port)))
         expired = self._cookie(request, "", 0)
-        await _respond(send, 200, "text/html", guard.logged_out_page(self.root), expired)
+        await _reply(send, 200, "text/html", guard.logged_out_page(self.root), expired)
 
     def _cookie(self, request: guard.RequestHead, session: str, max_age_s: int) -> tuple[str, str]:
         path = f"{self.root}/"
@@ -250,14 +250,14 @@ class Listener:
             await self._serve_application(application, request, inner, receive, send)
         elif application is not None:
             target = guard.local_url(f"{self.root}/{prefix}/")
-            await _respond(send, 307, "text/plain", b"", ("location", target))
+            await _reply(send, 307, "text/plain", b"", ("location", target))
         elif path == LOG_OUT and request.method == "POST":
             await self._log_out_one(request, send)
         elif path in ("", "/") and self._front:
             target = guard.local_url(f"{self.root}{next(iter(self._front))}/")
-            await _respond(send, 303, "text/plain", b"", ("location", target))
+            await _reply(send, 303, "text/plain", b"", ("location", target))
         else:
-            await _respond(send, 404, "text/plain", NOTHING)
+            await _reply(send, 404, "text/plain", NOTHING)
 
     async def _application(self, prefix: str) -> ASGIApp | None:
         """Return the application mounted there; just after the start, wait for it to be mounted."""
@@ -339,9 +339,7 @@ def log_out_stored(path: Path) -> int:
 # --- responses -----------------------------------------------------------------------------------
 
 
-async def _respond(
-    send: Send, status: int, kind: str, body: bytes, *extra: tuple[str, str]
-) -> None:
+async def _reply(send: Send, status: int, kind: str, body: bytes, *extra: tuple[str, str]) -> None:
     """Send a whole answer, with `extra` headers."""
     headers = [
         *guard.HEADERS,

@@ -86,9 +86,7 @@ def is_open(logins: Logins, sessions: Iterable[str], now: datetime) -> bool:
     A program on another port can set a cookie of the same name, which must not log the browser out.
     """
     ends = (logins.sessions.get(hash_of(session)) for session in sessions)
-    return any(
-        ends_at is not None and still_holds(ends_at, SESSION_LIFETIME, now) for ends_at in ends
-    )
+    return any(end is not None and still_holds(end, SESSION_LIFETIME, now) for end in ends)
 
 
 def write_sessions(logins: Logins) -> bytes:

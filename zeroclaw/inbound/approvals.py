@@ -117,7 +117,7 @@ class Approvals(Struct, eq=False):
             if request and not request.is_open
         ]
         if numbers.too_many:
-            lines.append(catalogue.TOO_MANY_NUMBERS.to(language, most=wording.MOST_NUMBERS))
+            lines.append(catalogue.TOO_MANY_NUMBERS.to(language, most=wording.MAX_NUMBERS))
         elif not numbers.numbers:
             lines.append(catalogue.SAY_WHICH_CALL.to(language, command=invocation.command.name))
         pending = [(number, request) for number, request in found if request and request.is_open]

@@ -76,9 +76,12 @@ class OutboxHooks(Struct, eq=False):
         fields = {"channel": channel, "conversation": row.conversation}
         self.context.log("post_refused", **fields, why=reason, level="warning")
         is_uncertain = item is None or (not isinstance(item, Settle) and item.uncertainty.may_stand)
-        sentence = catalogue.MAY_HAVE_ARRIVED if is_uncertain else catalogue.PLATFORM_REFUSED
-        says = sentence.about(what=kind, where=channel, why=reason)
+        line = (
+            catalogue.MAY_HAVE_ARRIVED.about(what=kind, where=channel, why=reason)
+            if is_uncertain
+            else catalogue.PLATFORM_REFUSED.about(what=kind, where=channel, why=reason)
+        )
         failure = Failure(
-            id=row.key, reason=f"{channel}: {reason}", line=says, place=row.place if item else ""
+            id=row.key, reason=f"{channel}: {reason}", line=line, place=row.place if item else ""
         )
         return (*writes, *self.notices.notice(failure))

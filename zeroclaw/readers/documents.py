@@ -11,7 +11,7 @@ import io
 
 from zeroclaw.readers.replies import ReadRequest, Reply
 
-MOST_CHARS = 400_000
+MAX_CHARS = 400_000
 """Characters of one page; a page of a book has 3,000."""
 TITLE_CHARS = 200
 PDF_MISSING = (
@@ -44,9 +44,9 @@ def read_pdf(data: bytes, request: ReadRequest) -> Reply:
         f"; read on with page {request.page + 1}" if request.page < count else "; this is the last"
     )
     size = f"{len(text):,} characters" if text.strip() else "no text, it may be a picture"
-    cut = f", the first {MOST_CHARS:,} shown" if len(text) > MOST_CHARS else ""
+    cut = f", the first {MAX_CHARS:,} shown" if len(text) > MAX_CHARS else ""
     summary = f"{title}page {request.page} of {count}: {size}{cut}{hint}"
-    return Reply(about=summary, text=text[:MOST_CHARS])
+    return Reply(about=summary, text=text[:MAX_CHARS])
 
 
 def _title(title: str | None) -> str:

@@ -19,11 +19,11 @@ from zlib import crc32
 
 from zeroclaw.readers.formats import recognise
 
-MOST_PARTS = 20_000
+MAX_PARTS = 20_000
 """Parts of one image; a PNG of 20 MB in the usual chunks of 8 KiB has 2,500."""
 _UPRIGHT, _MAX_ORIENTATION = 1, 8
 _ORIENTATION, _SHORT = 0x0112, 3  # a tag and its type; TIFF 6.0, sections 8 and 2
-_MOST_TAGS = 1_000
+_MAX_TAGS = 1_000
 _HEAD_BYTES, _ENTRY = 8, 12
 _BROKEN = "it ends too early, or never"
 
@@ -49,7 +49,7 @@ _14_BITS = 0x3FFF
 _METADATA_FLAGS, _EXIF_FLAG = 0b0010_1100, 0b0000_1000  # ICC, Exif and XMP; RFC 9649, 2.7.1
 
 
-def model_media_type(data: bytes, name: str, *, most_pixels: int) -> str:
+def model_media_type(data: bytes, name: str, *, max_pixels: int) -> str:
     """Return the media type for sending a file to a model; empty if it may not be sent.
 
     A malformed image may not, nor one whose pixel count is missing or too large.
@@ -61,7 +61,7 @@ def model_media_type(data: bytes, name: str, *, most_pixels: int) -> str:
         pixels = max(_pixel_counts(data, media_type), default=0)
     except ValueError:
         return ""  # malformed
-    return media_type if 0 < pixels <= most_pixels else ""
+    return media_type if 0 < pixels <= max_pixels else ""
 
 
 def _pixel_counts(data: bytes, media_type: str) -> Iterator[int]:
@@ -141,7 +141,7 @@ def _jpeg_picture(data: bytes) -> Iterator[bytes]:
 def _segments(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """Yield each segment's kind, body and full bytes; those of a scan include its image data."""
     at = len(_JPEG)
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if data[at : at + 2] == b"\xff\xff":
             at += 1  # any number of fill bytes may precede a marker
             continue
@@ -185,7 +185,7 @@ def _png_picture(data: bytes) -> Iterator[bytes]:
 def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
     """Yield each chunk's kind, body and full bytes, up to the end of the picture."""
     at = len(_PNG)
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         kind, size = data[at + 4 : at + 8], _big(data[at : at + 4])
         chunk = data[at : at + 12 + size]
         if len(chunk) != 12 + size:
@@ -226,7 +226,7 @@ def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     at = 0
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if at >= len(data):
             return
         kind, size = data[at : at + 4], _little(data[at + 4 : at + 8])
@@ -259,7 +259,7 @@ def _orientation(exif: bytes) -> int:
     if order == "little" and exif[:4] != b"II*\0":
         return _UPRIGHT
     start = int.from_bytes(exif[4:8], order)
-    tags = min(int.from_bytes(exif[start : start + 2], order), _MOST_TAGS)
+    tags = min(int.from_bytes(exif[start : start + 2], order), _MAX_TAGS)
     for number in range(tags):
         entry = exif[start + 2 + number * _ENTRY :][:_ENTRY]
         if int.from_bytes(entry[:2], order) == _ORIENTATION:

@@ -93,7 +93,7 @@ def _part(text: str, kind: str, request: ReadRequest) -> Reply:
 
 DELIMITERS = (",", ";", "\t", "|")
 CELL_CHARS = 300
-MOST_COLUMNS = 200
+MAX_COLUMNS = 200
 _SAMPLE_CHARS = 16_384
 _SAMPLE_ROWS = 64
 # Effectively turns off the library's field size limit; our input is smaller anyway.
@@ -166,9 +166,9 @@ def read_table(data: bytes, request: ReadRequest) -> Reply:
 
 
 def _line(row: list[str]) -> str:
-    cells = [_cell(cell) for cell in row[:MOST_COLUMNS]]
-    if len(row) > MOST_COLUMNS:
-        cells.append(f"[{len(row) - MOST_COLUMNS} more columns]")
+    cells = [_cell(cell) for cell in row[:MAX_COLUMNS]]
+    if len(row) > MAX_COLUMNS:
+        cells.append(f"[{len(row) - MAX_COLUMNS} more columns]")
     return " | ".join(cells)
 
 

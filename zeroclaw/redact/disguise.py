@@ -78,7 +78,7 @@ _DROPPED = re.compile(r"[^\w\x00-\x7f]+|[\x00\x03-\x08\x0e-\x1f\x7f]+")
 """Marks, format characters, emoji: anything but letters, digits, white space and ASCII."""
 _ASCII_SIGN = re.compile(r"[!-~]")
 _SIGNS = re.compile(r"[\W_]+")
-_MOST_CACHED = 20_000  # characters; more than any ordinary text uses, and some 2 MB
+_MAX_CACHED = 20_000  # characters; more than any ordinary text uses, and some 2 MB
 
 _READ_AS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZi10", b"abcdefghljklmnopqrstuvwxyzllo")
 _NOT_BARE = bytes(code for code in range(128) if not chr(code).isalnum())
@@ -94,7 +94,7 @@ class _Table(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         replacement = self._compute(chr(code))
-        if len(self) >= _MOST_CACHED:
+        if len(self) >= _MAX_CACHED:
             self.clear()
         self[code] = replacement
         return replacement

@@ -88,7 +88,7 @@ INTERRUPTED_BY = Sentence(
     en="interrupted by a newer message of {who}",
     de="unterbrochen durch eine neuere Nachricht von {who}",
 )
-MOST_ROUNDS = Sentence(
+MAX_ROUNDS = Sentence(
     en="stopped after {rounds} rounds of tool calls, the limit of one turn; earlier tool calls may already have completed successfully",
     de="nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
 )
@@ -96,7 +96,7 @@ WENT_IN_CIRCLES = Sentence(
     en="stopped: I called {tools} again and again and learned nothing new; send `/retry`, or tell me more, to go on",
     de="beendet: Ich habe immer wieder {tools} aufgerufen und nichts Neues erfahren; mit `/retry` oder einem weiteren Hinweis mache ich weiter",
 )
-MOST_USED = Sentence(
+MAX_USED = Sentence(
     en="stopped at {used}, the limit of one turn is {limit}; earlier tool calls may already have completed successfully",
     de="bei {used} beendet, für eine Antwort sind {limit} erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
 )

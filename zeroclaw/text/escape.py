@@ -47,9 +47,9 @@ _MARKUP = re.compile(
 )
 
 
-def shortened(text: str, most_chars: int) -> str:
+def shortened(text: str, max_chars: int) -> str:
     """Return a text of at most this many characters; a cut one ends with an ellipsis."""
-    return text if len(text) <= most_chars else f"{text[: most_chars - 1]}…"
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 def without_markup(markdown: str) -> str:

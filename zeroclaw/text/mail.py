@@ -1,7 +1,7 @@
 """Parse a mail within bounds: its headers, its text, and the positions of its files.
 
 The time to read any mail grows only with its size: a part is searched once for each container around
-it, of which there are at most `MOST_LEVELS`. The parser of the standard library asks every open
+it, of which there are at most `MAX_LEVELS`. The parser of the standard library asks every open
 container about every line and recurses for each level, so that a mail of some kilobytes can block it
 for seconds or crash it (`email.feedparser`, read 2026-11). Here it parses only header blocks of a
 bounded size.
@@ -21,13 +21,13 @@ from email.utils import collapse_rfc2231_value
 
 from zeroclaw.value import Hidden, Value
 
-MOST_HEADER_BYTES = 65_536
+MAX_HEADER_BYTES = 65_536
 """Limit of one header block; Postfix takes 102,400 per mail (header_size_limit, read 2026-11)."""
-MOST_VALUE_CHARS = 8_000
+MAX_VALUE_CHARS = 8_000
 """Limit of one header, unfolded; a longer one reads as empty, so that no part of it counts."""
-MOST_LEVELS = 20
-MOST_PARTS = 100
-MOST_NAME_CHARS = 200
+MAX_LEVELS = 20
+MAX_PARTS = 100
+MAX_NAME_CHARS = 200
 _ENDINGS = {"message/rfc822": "eml"}
 # Ways to hide text in a mail that web pages do not use; only machines would read it.
 _HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)")
@@ -133,7 +133,7 @@ def parse_mail(raw: bytes) -> Mail:
 def plain_header(value: str) -> str:
     """Return a header's text as one line, with its encoded words decoded."""
     try:
-        pieces = decode_header(value[:MOST_VALUE_CHARS]) if "=?" in value else [(value, None)]
+        pieces = decode_header(value[:MAX_VALUE_CHARS]) if "=?" in value else [(value, None)]
     except (HeaderParseError, binascii.Error, ValueError):
         pieces = [(value, None)]
     texts = (raw if isinstance(raw, str) else _text(raw, charset or "") for raw, charset in pieces)
@@ -152,10 +152,10 @@ def _leaves(raw: bytes, message: Message, start: int) -> Iterator[MailPart]:
     """Yield the leaves of a part in order; if there are too many, or containers, the first ones."""
     pending = [(message, start, len(raw), 0, 0)]
     leaves = containers = 0
-    while pending and max(leaves, containers) < MOST_PARTS:
+    while pending and max(leaves, containers) < MAX_PARTS:
         part, begins, ends, level, choice = pending.pop()
         boundary = _parameter(part, "boundary", "content-type").rstrip()
-        if part.get_content_maintype() != "multipart" or not boundary or level == MOST_LEVELS:
+        if part.get_content_maintype() != "multipart" or not boundary or level == MAX_LEVELS:
             leaves += 1
             yield _leaf(part, begins, ends, choice, leaves)
             continue
@@ -170,7 +170,7 @@ def _between(raw: bytes, start: int, end: int, boundary: str) -> Iterator[tuple[
     """Yield the start and end of each part of a container; RFC 2046, 5.1.1."""
     line = b"\n--" + boundary.encode("ascii", "replace")
     at = _boundary(raw, line, max(0, start - 1), end)
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         first = raw.find(b"\n", at + len(line), end) + 1
         if at < 0 or not first or raw.startswith(b"--", at + len(line)):
             return
@@ -197,7 +197,7 @@ def _block(raw: bytes, start: int, end: int) -> tuple[Message, int]:
     The headers end at the first line that is not a header, empty or not, as for Postfix. A lone CR
     does not end a line: the receiving server saw one header there, and left all of it as it was.
     """
-    match = _HEADERS.match(raw, start, min(end, start + MOST_HEADER_BYTES))
+    match = _HEADERS.match(raw, start, min(end, start + MAX_HEADER_BYTES))
     block, body = (match[0], match.end()) if match else (b"", start)
     empty = _EMPTY.match(raw, body, end)
     lines = block.replace(b"\r\n", b"\n").replace(b"\r", b" ")
@@ -210,7 +210,7 @@ def _leaf(message: Message, start: int, end: int, choice: int, number: int) -> M
     kind = message.get_content_type()
     encoding = str(message.get("content-transfer-encoding", "")).strip().lower()
     filename = _parameter(message, "filename", "content-disposition")
-    name = plain_header(filename or _parameter(message, "name", "content-type"))[:MOST_NAME_CHARS]
+    name = plain_header(filename or _parameter(message, "name", "content-type"))[:MAX_NAME_CHARS]
     is_attached = message.get_content_disposition() == "attachment"
     size = _parameter(message, "size", "content-disposition")
     # Four characters of base64 are three bytes; line ends are ignored.
@@ -236,7 +236,7 @@ def _parameter(message: Message, name: str, header: str) -> str:
     raises; the shortest example is `filename*=idna''a`. Its time grows quadratically with the length
     of a header.
     """
-    if len(str(message.get(header, ""))) > MOST_VALUE_CHARS:
+    if len(str(message.get(header, ""))) > MAX_VALUE_CHARS:
         return ""
     try:
         return collapse_rfc2231_value(message.get_param(name, "", header))
@@ -248,7 +248,7 @@ def _line(value: str) -> str:
     """Return a header's value unfolded; non-ASCII bytes are read as UTF-8 (RFC 6532)."""
     line = value.replace("\r", "").replace("\n", "").strip()
     line = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return line if len(line) <= MOST_VALUE_CHARS else ""
+    return line if len(line) <= MAX_VALUE_CHARS else ""
 
 
 # --- bytes and words -----------------------------------------------------------------------------

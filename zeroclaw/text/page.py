@@ -151,7 +151,7 @@ _FOREIGN = frozenset({"svg", "math"})  # only their elements can close themselve
 _ROWS = frozenset({"caption", "tbody", "td", "tfoot", "th", "thead", "tr"})
 _CELLS = frozenset({"table", "caption", "td", "th"})
 _SPECIAL = _BLOCKS | _ROWS | {"center", "button", "object"}
-_MOST_LEVELS = 300
+_MAX_LEVELS = 300
 """Depth inside a removed element; if it is nested deeper, the rest of the page is removed too."""
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\n\f\r\u00a0]+")
@@ -244,7 +244,7 @@ class _Reader(Struct, kw_only=True):
             if tag != outer or tag not in _OPEN_ENDED or not _HOLDERS.isdisjoint(inner):
                 if not is_closed and (tag in _SPECIAL or tag == outer):
                     self.skipped.append(tag)
-                    self.skipped = self.skipped if len(inner) < _MOST_LEVELS else [""]
+                    self.skipped = self.skipped if len(inner) < _MAX_LEVELS else [""]
                 return
             self.skipped = []
         if tag in _LEFT_OUT or (

@@ -50,16 +50,14 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
     services, session, composer = turn.services, turn.session, turn.composer
     record, language, is_asked = session.requests, turn.language, cause == "asked"
     inputs = await composer.inputs(session.history.transcript())
-    tail = await composer.run_off_loop_if_large(
-        inputs.messages, lambda: kept_tail(inputs, is_minimal=is_asked)
-    )
+    tail = await composer.run_sized(inputs.messages, lambda: kept_tail(inputs, is_minimal=is_asked))
     if tail is None:
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     if not is_asked and not composer.summarises():
         return _failed("")
     messages, start = inputs.messages, tail.start
     older = [message for index, message in enumerate(messages[:start]) if index != tail.pinned]
-    if is_asked and await composer.run_off_loop_if_large(older, lambda: is_little(older)):
+    if is_asked and await composer.run_sized(older, lambda: is_little(older)):
         return _failed(catalogue.NOTHING_TO_COMPACT.to(language))
     max_tokens = room_of(inputs) or UNKNOWN_WINDOW
     if (context_tokens := services.sources.model.summariser.facts.context_tokens) is not None:

@@ -158,9 +158,7 @@ def extend(history: History, entry: Entry) -> History:
             return _open_turn(_abandon(history), entry)
         case entries.Noted():
             retry = history.retry and replace(history.retry, own=())
-            cleared = replace(
-                history, retry=retry, turn=history.turn and _clear_texts(history.turn)
-            )
+            cleared = replace(history, retry=retry, turn=history.turn and _cleared(history.turn))
             return _add_note(cleared, UserMessage(content=entry.text, note=entry.why))
         case _:
             if history.turn is None:
@@ -211,7 +209,7 @@ def _extend_turn(history: History, turn: OpenTurn, entry: Entry) -> History:
     match entry:
         case entries.Steered():
             texts = (*turn.own_texts, *entry.own)
-            turn = _clear_texts(turn) if entry.user.note else replace(turn, own_texts=texts)
+            turn = _cleared(turn) if entry.user.note else replace(turn, own_texts=texts)
             turn = replace(turn, rounds=())
         case entries.BatchAppended() if isinstance(turn.state, Calling) and state != turn.state:
             slots = turn.state.batch.slots
@@ -275,7 +273,7 @@ def _close(history: History) -> History:
     return replace(noted, turn=None, pending_notes=())
 
 
-def _clear_texts(turn: OpenTurn) -> OpenTurn:
+def _cleared(turn: OpenTurn) -> OpenTurn:
     """Return the turn without its person's texts: an edit may have taken them back."""
     return replace(turn, own_texts=(), opened=replace(turn.opened, own=()))
 

@@ -335,7 +335,7 @@ def _on_batch_appended(state: Calling, event: entries.BatchAppended) -> Step:
         note = catalogue.WENT_IN_CIRCLES.to(progress.language, tools=tools)
         return finish(Thinking(progress=progress), "loop_detected", note)
     if progress.rounds >= max_rounds:
-        note = catalogue.MOST_ROUNDS.to(progress.language, rounds=max_rounds)
+        note = catalogue.MAX_ROUNDS.to(progress.language, rounds=max_rounds)
         return finish(Thinking(progress=progress), "max_turns", note)
     return _compact(progress, "heavy") if event.context_heavy else _ask(progress)
 
@@ -368,7 +368,7 @@ def _reached_limit(progress: Progress) -> LocalizedMessage | None:
     """Return the note of a turn that has used up its tokens or its money, else None."""
     for used, limit, render in _amounts(progress):
         if used >= limit:
-            return catalogue.MOST_USED.about(used=render(used), limit=render(limit))
+            return catalogue.MAX_USED.about(used=render(used), limit=render(limit))
     return None
 
 

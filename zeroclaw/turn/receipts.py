@@ -92,7 +92,7 @@ class ReceiptLookup:
         receipts = [*receipts]
         tokens = frozenset(issued.token for issued in receipts)
         conversation, messages = self._session.conversation, history.messages
-        results = await self._services.sources.run_off_loop_if_large(
+        results = await self._services.sources.run_sized(
             conversation, messages, lambda: signed_results(messages, tokens)
         )
         return {

@@ -21,7 +21,7 @@ from channels.email.emulator.servers import Servers
 from zeroclaw import Clock
 
 POLL_S = 0.2
-MOST_MAILS = 60
+MAX_MAILS = 60
 """Newest mails of each person on the page."""
 NEW_SUBJECT = "hello"
 """The subject of a mail that begins a thread."""
@@ -66,7 +66,7 @@ class Control:
         }
 
     def _chat(self, address: str) -> Json:
-        messages = [self._message(address, mail) for mail in self._mails[address][-MOST_MAILS:]]
+        messages = [self._message(address, mail) for mail in self._mails[address][-MAX_MAILS:]]
         return {"id": address, "draft": None, "acting": "", "messages": messages}
 
     def _message(self, address: str, mail: EmailMessage) -> Json:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from channels.email.emulator.servers import Servers
 
-MOST_BYTES = 65_536
+MAX_BYTES = 65_536
 A_MAIL = 1_200
 """Bytes: more than a client says before it hears an answer, unless it hands a mail over."""
 Moment = Literal["unheard", "unanswered", "half answered", "silent"]
@@ -71,7 +71,7 @@ class Relay:
 
         async def ask() -> None:
             nonlocal said, is_due
-            while data := await reader.read(MOST_BYTES):
+            while data := await reader.read(MAX_BYTES):
                 said += data
                 is_due = is_due or self._is_due(said)
                 if is_due and self._moment == "unheard":
@@ -80,7 +80,7 @@ class Relay:
 
         async def answer() -> None:
             nonlocal said
-            while data := await theirs.read(MOST_BYTES):
+            while data := await theirs.read(MAX_BYTES):
                 said = b""
                 if not is_due:
                     writer.write(data)

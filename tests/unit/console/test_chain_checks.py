@@ -13,7 +13,7 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.console import chain_checks
 from zeroclaw.console.audit import Checked, Checking
-from zeroclaw.console.chain_checks import MOST_UNASKED, ChainChecker
+from zeroclaw.console.chain_checks import MAX_UNASKED, ChainChecker
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.audit import GENESIS, Broken, Entry, Intact, Kind, head_of, link
@@ -259,11 +259,11 @@ async def test_a_chain_that_grew_is_looked_through_again_unless_it_is_long() -> 
         await here.checked(HERE)
         assert not here.chains.is_due(HERE, 1)
         assert here.chains.is_due(HERE, 2)
-        assert not here.chains.is_due(HERE, MOST_UNASKED + 1)
+        assert not here.chains.is_due(HERE, MAX_UNASKED + 1)
 
 
 async def test_what_was_found_of_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain_checks, "MOST_RESULTS", 1)
+    monkeypatch.setattr(chain_checks, "MAX_RESULTS", 1)
     async with bench() as here:
         await here.write(HERE, 1)
         await here.write(THERE, 1)

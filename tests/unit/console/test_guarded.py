@@ -13,8 +13,8 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import POKE, says
 from tests.unit.console.parsed import parsed
 from zeroclaw.console.frame import SECTIONS
-from zeroclaw.console.notifier import MOST_PAGES, Notice, Notifier
-from zeroclaw.console.site import MOST_BYTES
+from zeroclaw.console.notifier import MAX_PAGES, Notice, Notifier
+from zeroclaw.console.site import MAX_BYTES
 from zeroclaw.errors import Conflict
 from zeroclaw.host.guard import POLICY
 from zeroclaw.host.local_listener import Listener
@@ -105,7 +105,7 @@ async def test_what_is_no_form_of_ours_is_refused_in_a_line(world: World, tmp_pa
     """P10; nothing is changed, and nothing large is kept."""
     async with served(world, tmp_path) as (house, _listener, client):
         fields = await press(client)
-        long = {**fields, "reason": "x" * MOST_BYTES}
+        long = {**fields, "reason": "x" * MAX_BYTES}
         assert (await client.post("/console/approvals", data=long)).status_code == 422
         assert (await client.post("/console/approvals", content=b"\xff")).status_code == 422
         many = {f"field{number}": "" for number in range(20)}
@@ -199,7 +199,7 @@ async def test_only_so_many_pages_may_listen() -> None:
     notifier = Notifier()
     with notifier.subscribe():
         assert notifier.has_room()
-    opened = [notifier.subscribe() for _ in range(MOST_PAGES)]
+    opened = [notifier.subscribe() for _ in range(MAX_PAGES)]
     for one in opened:
         one.__enter__()
     assert not notifier.has_room()

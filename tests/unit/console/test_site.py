@@ -12,7 +12,7 @@ from tests.unit.console.visit import visiting
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySettings, RuntimeSettings
 from zeroclaw.console import reading
 from zeroclaw.console.frame import SECTIONS
-from zeroclaw.console.notifier import MOST_PAGES
+from zeroclaw.console.notifier import MAX_PAGES
 from zeroclaw.console.reading import OUTBOX_PAGE
 from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.errors import ProviderRejected, StoreUnusable
@@ -388,7 +388,7 @@ async def test_a_table_that_cannot_be_read_costs_its_section_alone(world: World)
 async def test_only_so_many_pages_are_told_of_changes(world: World) -> None:
     """The others stand still until they are loaded again."""
     async with visiting(world) as visitor:
-        lines = [visitor.notifier.subscribe() for _ in range(MOST_PAGES)]
+        lines = [visitor.notifier.subscribe() for _ in range(MAX_PAGES)]
         for line in lines:
             line.__enter__()
         assert (await visitor.client.get("/console/events")).status_code == 503

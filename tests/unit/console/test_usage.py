@@ -8,7 +8,7 @@ from tests.unit.console.parsed import Part, faults
 from tests.unit.console.rows import HOSTILE, whole
 from tests.unit.console.visit import visiting
 from zeroclaw.console.markup import joined
-from zeroclaw.console.usage import MOST_ROWS, usage
+from zeroclaw.console.usage import MAX_ROWS, usage
 from zeroclaw.host.answers import Used
 
 FIRST, LAST = date(2026, 1, 1), date(2026, 1, 5)
@@ -61,9 +61,9 @@ def test_people_and_models_have_their_sums() -> None:
 
 def test_many_people_are_cut_and_said_so() -> None:
     """The command line lists them all."""
-    many = [Used(person=f"p{number}", turns=1, input_tokens=1) for number in range(MOST_ROWS + 1)]
+    many = [Used(person=f"p{number}", turns=1, input_tokens=1) for number in range(MAX_ROWS + 1)]
     page = shown(*many)
-    assert len(page.ids("person-")) == MOST_ROWS + 1
+    assert len(page.ids("person-")) == MAX_ROWS + 1
     assert "1 more are not shown; zeroclaw usage lists them." in page.words
 
 

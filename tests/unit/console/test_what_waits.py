@@ -15,10 +15,10 @@ from tests.unit.console.rows import (
     whole,
 )
 from zeroclaw.config.model import PersonSettings
-from zeroclaw.console.approvals import MOST_ROWS, RequestView, approvals
-from zeroclaw.console.grants import MOST_ROWS as MOST_GRANTS
+from zeroclaw.console.approvals import MAX_ROWS, RequestView, approvals
+from zeroclaw.console.grants import MAX_ROWS as MAX_GRANTS
 from zeroclaw.console.grants import GrantView, grants
-from zeroclaw.console.people import MOST_ROWS as MOST_KNOWN
+from zeroclaw.console.people import MAX_ROWS as MAX_KNOWN
 from zeroclaw.console.people import PeopleView, people
 from zeroclaw.gate.scope import Scope
 
@@ -63,9 +63,9 @@ def test_only_answers_that_are_offered_have_a_button() -> None:
 
 
 def test_more_questions_than_fit_come_up_later() -> None:
-    many = [RequestView(approval=approval(f"n{n}"), where="") for n in range(MOST_ROWS + 2)]
+    many = [RequestView(approval=approval(f"n{n}"), where="") for n in range(MAX_ROWS + 2)]
     page = whole("approvals", approvals(PLACE, many, []))
-    assert len(page.ids("card-")) == MOST_ROWS
+    assert len(page.ids("card-")) == MAX_ROWS
     assert "2 more come up" in page.by_id("waiting").words
 
 
@@ -110,11 +110,11 @@ def test_a_grant_is_revoked_by_its_id() -> None:
 
 
 def test_grants_and_people_that_do_not_fit_are_counted() -> None:
-    held = [GrantView(grant=grant(f"g{n}"), line="x", where="") for n in range(MOST_GRANTS + 1)]
+    held = [GrantView(grant=grant(f"g{n}"), line="x", where="") for n in range(MAX_GRANTS + 1)]
     assert "1 more are not shown" in whole("grants", grants(PLACE, held)).words
     faces = PeopleView(
         waiting=[],
-        known=[known(id=f"chat:{n}") for n in range(MOST_KNOWN + 3)],
+        known=[known(id=f"chat:{n}") for n in range(MAX_KNOWN + 3)],
         configured=[],
         allowed=[],
         local=[],

@@ -35,9 +35,9 @@ def told(request: tuple[Message, ...]) -> list[dict[str, str]]:
 
 
 def asked(
-    gone: tuple[Message, ...], summary: str = "", *, most_tokens: int = 3_000
+    gone: tuple[Message, ...], summary: str = "", *, max_tokens: int = 3_000
 ) -> tuple[Message, ...]:
-    return compaction.question_messages(summary_question(summary, WINDOW), gone, most_tokens)
+    return compaction.question_messages(summary_question(summary, WINDOW), gone, max_tokens)
 
 
 def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
@@ -130,16 +130,16 @@ def test_half_of_a_surrogate_pair_does_not_break_it() -> None:
     assert told(asked((AssistantMessage(content="\ud83d!"),))) == [{"assistant": "?!"}]
 
 
-@pytest.mark.parametrize("most_tokens", [600, 1_500, 3_000, 40_000])
-def test_the_request_for_a_summary_fits(most_tokens: int) -> None:
+@pytest.mark.parametrize("max_tokens", [600, 1_500, 3_000, 40_000])
+def test_the_request_for_a_summary_fits(max_tokens: int) -> None:
     """Long texts lose their middle, and only then the oldest ones are left out."""
     gone = tuple(one for n in range(30) for one in (said(n, 40), *calls(n, 90)))
-    request = asked(gone, "They met.", most_tokens=most_tokens)
-    assert sum(map(of_message, request)) <= most_tokens
+    request = asked(gone, "They met.", max_tokens=max_tokens)
+    assert sum(map(of_message, request)) <= max_tokens
     lines = told(request)
     assert lines[0] == {"earlier summary": "They met."}
     assert "29.0" in lines[-1]["result of peek"], "the newest is there"
-    assert (len(lines) == 91) == (most_tokens == 40_000)
+    assert (len(lines) == 91) == (max_tokens == 40_000)
 
 
 def test_a_summary_has_a_length_by_its_window() -> None:

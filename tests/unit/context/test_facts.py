@@ -20,9 +20,9 @@ from zeroclaw.message import Message
 
 
 def asked(
-    *known: str, gone: tuple[Message, ...] = (said(1),), most_tokens: int = 3_000
+    *known: str, gone: tuple[Message, ...] = (said(1),), max_tokens: int = 3_000
 ) -> tuple[Message, ...]:
-    return compaction.question_messages(facts_question(known, most_tokens), gone, most_tokens)
+    return compaction.question_messages(facts_question(known, max_tokens), gone, max_tokens)
 
 
 def told(request: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -50,7 +50,7 @@ def test_of_what_is_known_the_newest_is_told() -> None:
 
 
 def test_it_is_made_to_fit() -> None:
-    request = asked("Ann likes tea.", gone=talk(200, 5), most_tokens=1_500)
+    request = asked("Ann likes tea.", gone=talk(200, 5), max_tokens=1_500)
     assert sum(map(of_message, request)) <= 1_500
 
 

@@ -101,10 +101,10 @@ def part(digest: str, media_type: str = "image/png", size_bytes: int = 3) -> Fil
 def shown(
     messages: Sequence[Message],
     takes: tuple[FileKind, ...] = ("images",),
-    most_files: int = 9,
-    most_bytes: int = 900,
+    max_files: int = 9,
+    max_bytes: int = 900,
 ) -> tuple[Message, ...]:
-    return with_file_parts(messages, takes=takes, most_files=most_files, most_bytes=most_bytes)
+    return with_file_parts(messages, takes=takes, max_files=max_files, max_bytes=max_bytes)
 
 
 def test_only_files_that_the_model_takes_stay_with_their_message() -> None:
@@ -137,18 +137,18 @@ SAID = st.builds(said, DIGESTS, st.sampled_from(["", "", "", "edited"]))
 
 @given(st.lists(SAID | st.just(ANSWER), max_size=12), st.integers(0, 5), st.integers(0, 400))
 def test_what_is_shown_is_new_and_within_its_bounds(
-    messages: list[Message], most_files: int, most_bytes: int
+    messages: list[Message], max_files: int, max_bytes: int
 ) -> None:
     """Every file of a person's message is there or has its line; the rest is as it was."""
-    after = shown(messages, most_files=most_files, most_bytes=most_bytes)
+    after = shown(messages, max_files=max_files, max_bytes=max_bytes)
     people = [
         (one, two)
         for one, two in zip(messages, after, strict=True)
         if isinstance(one, UserMessage) and isinstance(two, UserMessage) and not one.note
     ]
     files = [file for _, two in people for file in two.files]
-    assert len(files) <= most_files
-    assert sum(file.size_bytes for file in files) <= most_bytes
+    assert len(files) <= max_files
+    assert sum(file.size_bytes for file in files) <= max_bytes
     assert not any(two.files for _, two in people[:-FILES_STAY])
     for one, two in people:
         assert len(one.files) == len(two.files) + two.content.count("is not shown")

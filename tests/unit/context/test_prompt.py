@@ -112,7 +112,7 @@ async def unchanged(_conversation: ConversationId, _workspace: Path) -> bool:
 
 def files_in(place: Path, directory: Path | None = None) -> WorkspaceFiles:
     return WorkspaceFiles(
-        directory=directory, workspaces=place, most_tokens=100, is_untrusted=unchanged
+        directory=directory, workspaces=place, max_tokens=100, is_untrusted=unchanged
     )
 
 
@@ -172,7 +172,7 @@ async def test_a_workspace_that_untrusted_text_has_changed_is_untrusted(tmp_path
         return True
 
     files = WorkspaceFiles(
-        directory=None, workspaces=tmp_path / "link", most_tokens=100, is_untrusted=is_untrusted
+        directory=None, workspaces=tmp_path / "link", max_tokens=100, is_untrusted=is_untrusted
     )
     assert [one.untrusted for one in await read(files)] == [True]
     assert asked == [real / HERE]

@@ -216,7 +216,7 @@ async def test_a_budget_is_of_the_models_own_tokens(sizes: str, least: int, most
             "denser with each look": (len(text) * len(looks) ** 3,),
         }[sizes]
 
-    spec = ContextSpec(name="same", priority=1, most_tokens=100, trusted=True)
+    spec = ContextSpec(name="same", priority=1, max_tokens=100, trusted=True)
     providers = ContextProviders([adds("word " * 400, spec=spec)], Redactor((SECRET,)).finds)
     (part,) = (await providers.gather(REQUEST, "system", None, count)).parts
     assert least <= len(part.text) <= most

@@ -24,9 +24,9 @@ TURNS_BEFORE = 600
 WORDS = "as it was said " * 3
 LEAVING = ("forget", "halt", "resume", "otr", "new")
 """The commands behind which the conversation is another, or none is answered."""
-MOST_STEPS = 6_000
+MAX_STEPS = 6_000
 """Some two or three milliseconds; nothing here is counted that a thread does."""
-MOST_OF_A_PAGE = 14_000
+MAX_OF_A_PAGE = 14_000
 """A page of the console lists fifty entries of an audit, however long it is, in some 12,000."""
 
 
@@ -87,7 +87,7 @@ async def test_no_command_holds_the_loop_longer_for_a_long_history(
                     continue
                 await house.say(said)
                 took[said] = max(took.get(said, (0, "")), steps.taken())
-    assert {said: found for said, found in took.items() if found[0] > MOST_STEPS} == {}
+    assert {said: found for said, found in took.items() if found[0] > MAX_STEPS} == {}
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ async def test_no_page_holds_the_loop_longer_for_a_long_history(
                     if path.startswith(section):
                         await visitor.page(path)
                         took[path] = steps.taken()
-    assert {path: found for path, found in took.items() if found[0] > MOST_OF_A_PAGE} == {}
+    assert {path: found for path, found in took.items() if found[0] > MAX_OF_A_PAGE} == {}
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ async def test_no_list_holds_the_loop_longer_for_what_is_in_it(
             for said in ("/grants", "/pending", "/revoke 1", "/approve 1", "/status", "hello"):
                 await house.say(said)
                 took[said] = steps.taken()
-        assert {said: found for said, found in took.items() if found[0] > MOST_STEPS} == {}
+        assert {said: found for said, found in took.items() if found[0] > MAX_STEPS} == {}
 
 
 @pytest.mark.slow
@@ -141,4 +141,4 @@ async def test_no_answer_that_comes_in_one_piece_holds_the_loop_longer(
     async with world.running() as house:
         with loop_steps(monkeypatch) as steps:
             await house.say("hello")
-            assert steps.taken() <= (MOST_STEPS, "")
+            assert steps.taken() <= (MAX_STEPS, "")

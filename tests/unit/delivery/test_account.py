@@ -252,12 +252,8 @@ async def test_a_part_that_completes_what_the_one_before_it_began_is_withheld() 
 
     async with running(platform(), screen=across) as rig:
         account = rig.accounts["chat"]
-        assert account.redact_across_parts(["a *sec*", "ret b", "c"]) == (
-            "a *sec*",
-            "[redacted]",
-            "c",
-        )
-        assert account.redact_across_parts(["a", "b"]) == ("a", "b")
+        assert account.redact_parts(["a *sec*", "ret b", "c"]) == ("a *sec*", "[redacted]", "c")
+        assert account.redact_parts(["a", "b"]) == ("a", "b")
 
 
 async def test_the_rest_of_what_is_masked_in_the_part_before_is_withheld() -> None:
@@ -269,7 +265,7 @@ async def test_the_rest_of_what_is_masked_in_the_part_before_is_withheld() -> No
     async with running(platform(), screen=lines) as rig:
         parts = ["a BEGIN KEY\nMII", "BVgIBADA", "c d"]
         account = rig.accounts["chat"]
-        assert account.redact_across_parts(parts) == (parts[0], MARKER, parts[2])
+        assert account.redact_parts(parts) == (parts[0], MARKER, parts[2])
 
 
 async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
@@ -282,10 +278,10 @@ async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
 
     async with running(platform(), screen=counting) as rig:
         account = rig.accounts["chat"]
-        first = account.redact_across_parts(["secret", "b", "c", "d"])
+        first = account.redact_parts(["secret", "b", "c", "d"])
         assert len(looks) == 7
         looks.clear()
-        assert account.redact_across_parts(["secret", "b", "c", "d grows"], first[:3]) == (
+        assert account.redact_parts(["secret", "b", "c", "d grows"], first[:3]) == (
             *first[:3],
             "d grows",
         )

@@ -39,7 +39,7 @@ from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import to_put
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
-from zeroclaw.gate.decide import MOST_CALLS
+from zeroclaw.gate.decide import MAX_CALLS
 from zeroclaw.gate.grant import grant_for
 from zeroclaw.gate.policy import Reason, Statement
 from zeroclaw.gate.receipt import Fields
@@ -54,9 +54,9 @@ from zeroclaw.value import replace
 async def test_a_batch_has_room_for_so_many_calls() -> None:
     """Those after them are not even looked at; each fills its slot and says why (P9, K2)."""
     tool = dataclasses.replace(READ)
-    batch = await House(tools=[tool]).decide(*[call("read_file")] * (MOST_CALLS + 3))
+    batch = await House(tools=[tool]).decide(*[call("read_file")] * (MAX_CALLS + 3))
     verdicts = [type(verdict) for verdict in batch.verdicts]
-    assert verdicts == [Allowed] * MOST_CALLS + [Denied] * 3
+    assert verdicts == [Allowed] * MAX_CALLS + [Denied] * 3
     last = batch.verdicts[-1]
     assert isinstance(last, Denied)
     assert "one batch has room for 32 calls" in last.result.content

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from zeroclaw.gate.conditions import ToolFacts, facts_of
 from zeroclaw.gate.taint import (
-    MOST_SOURCES,
-    MOST_WORDS_CHARS,
+    MAX_SOURCES,
+    MAX_WORDS_CHARS,
     NAME_CHARS,
     Taint,
     files_after,
@@ -110,7 +110,7 @@ def stands(
         ("anything", "", False),
         ("", "ls", False),
         ("``", "", False),
-        ("x" * MOST_WORDS_CHARS + "\nls", "ls", False),
+        ("x" * MAX_WORDS_CHARS + "\nls", "ls", False),
         # what a code block leaves of its first and last line
         ("rm -rf x``` is what you never run\nnothing\n```", "rm -rf x", False),
         ("```\nls\n``` rm -rf x", "rm -rf x", False),
@@ -257,7 +257,7 @@ def test_joining_keeps_some_and_the_newest(known: list[int], new: list[int]) -> 
         [named("result", str(one)) for one in known], [named("result", str(one)) for one in new]
     )
     assert bool(both) is bool(known or new)
-    assert len(both) == len(set(both)) <= MOST_SOURCES
+    assert len(both) == len(set(both)) <= MAX_SOURCES
 
 
 def test_sources_are_named_to_people() -> None:

@@ -22,11 +22,11 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.action import Action, canonical_json, propose
 from zeroclaw.gate.approval import AnswerResult, Approval, Numbered
-from zeroclaw.gate.card_arguments import MOST_CARD_CHARS, CardArguments, Unshowable, card_arguments
+from zeroclaw.gate.card_arguments import MAX_CARD_CHARS, CardArguments, Unshowable, card_arguments
 from zeroclaw.gate.conditions import EFFECTS, ToolFacts
 from zeroclaw.gate.scope import Scope, for_a_time, scope_of
 from zeroclaw.gate.wording import (
-    MOST_NUMBERS,
+    MAX_NUMBERS,
     Numbers,
     ended,
     head_of,
@@ -221,7 +221,7 @@ def test_any_numbers_are_read(numbers: list[int], reason: str) -> None:
     """However many, but for those that are too many: then none is."""
     text = " ".join([*map(str, numbers), reason])
     found = Numbers(numbers=tuple(numbers), rest=reason)
-    if len(numbers) > MOST_NUMBERS:
+    if len(numbers) > MAX_NUMBERS:
         found = Numbers(numbers=(), rest="", too_many=True)
     assert parse_numbers(text) == found
 
@@ -386,7 +386,7 @@ def test_a_value_inside_another_is_named_as_the_longer_one() -> None:
 def test_a_call_that_is_too_large_is_not_put_to_anybody() -> None:
     """As it is shown, what can't be seen spelled out; the rest of the card counts too."""
     for arguments, chars in (
-        ({"text": "x" * MOST_CARD_CHARS}, "60,016"),
+        ({"text": "x" * MAX_CARD_CHARS}, "60,016"),
         ({"text": "\u202e" * 20_000}, "120,016"),
     ):
         assert card_arguments(arguments, NOTHING_KNOWN) == Unshowable(

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 WORDS = (("one", None), ("two", None), ("three", None))
 TEXT = (("one ", MORE), ("two ", MORE), ("three", None))
 PICTURES = (("one", ALBUM), ("two", ALBUM), ("three", ALBUM))
-MOST_COMMITS = 60
+MAX_COMMITS = 60
 
 Said = tuple[tuple[str, Continues | None], ...]
 
@@ -74,7 +74,7 @@ async def killed_after_each_commit(
     path: Path, mode: WhileBusy, said: Said, holds: Callable[[House], Awaitable[None]]
 ) -> None:
     """Let a process be killed after each commit in turn, and see what the one after it left."""
-    for number in range(1, MOST_COMMITS):
+    for number in range(1, MAX_COMMITS):
         world = World(path / str(number))
         settings = ChannelSettings(allowed_users=("*",), while_busy=mode, collect_s=2)
         world.configure(channels={"chat": settings})

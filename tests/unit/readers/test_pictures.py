@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from zeroclaw.readers.pictures import MOST_PARTS, without_metadata
+from zeroclaw.readers.pictures import MAX_PARTS, without_metadata
 
 TELLS = b"52.5186N 13.3761E of Olga's"
 TYPES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
@@ -182,15 +182,15 @@ def test_one_that_was_cut_short_is_sent_as_far_as_it_goes() -> None:
     [
         ("JPEG", JPEG[:100]),
         ("JPEG", b"\xff\xd8\xff"),
-        ("JPEG", b"\xff\xd8" + segment(0xFE, b"") * (MOST_PARTS + 1)),
+        ("JPEG", b"\xff\xd8" + segment(0xFE, b"") * (MAX_PARTS + 1)),
         ("JPEG", b"\xff\xd8\xff\xe0\0\1" + JPEG),
         ("JPEG", b"\xff\xd8AAAA"),
         ("PNG", PNG[:60]),
         ("PNG", PNG[:8]),
-        ("PNG", PNG[:33] + chunk(b"tEXt", b"") * MOST_PARTS + PNG[33:]),
+        ("PNG", PNG[:33] + chunk(b"tEXt", b"") * MAX_PARTS + PNG[33:]),
         ("WEBP", WEBP[:-9]),
         ("WEBP", WEBP[:4] + (2**32 - 1).to_bytes(4, "little") + WEBP[8:] + b"AAAA\xff\xff\xff\xff"),
-        ("WEBP", b"RIFF\xff\xff\xff\0WEBP" + (b"giFt\1\0\0\0aa") * (MOST_PARTS + 1)),
+        ("WEBP", b"RIFF\xff\xff\xff\0WEBP" + (b"giFt\1\0\0\0aa") * (MAX_PARTS + 1)),
     ],
 )
 def test_one_that_is_not_built_as_its_kind_is_is_not_sent(kind: str, data: bytes) -> None:

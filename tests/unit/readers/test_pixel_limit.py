@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from zeroclaw.readers.formats import recognise
-from zeroclaw.readers.pictures import MOST_PARTS, model_media_type
+from zeroclaw.readers.pictures import MAX_PARTS, model_media_type
 
 
 def drawn(kind: str, size: tuple[int, int], how: dict[str, Any], *, mode: str = "") -> bytes:
@@ -38,7 +38,7 @@ def test_every_kind_of_image_is_measured(name: str) -> None:
     """Width times height."""
     kind, how, media_type = KINDS[name]
     data = drawn(kind, (17, 5), how)
-    assert [model_media_type(data, "a", most_pixels=most) for most in (84, 85)] == ["", media_type]
+    assert [model_media_type(data, "a", max_pixels=most) for most in (84, 85)] == ["", media_type]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -49,8 +49,8 @@ def test_an_image_is_sent_if_it_has_no_more_pixels_than_it_may(
     """By what its head says, as the library that unfolds it reads it."""
     kind, how, media_type = KINDS[name]
     data, pixels = drawn(kind, size, how), size[0] * size[1]
-    assert model_media_type(data, "a", most_pixels=pixels) == media_type
-    assert model_media_type(data, "a", most_pixels=pixels - 1) == ""
+    assert model_media_type(data, "a", max_pixels=pixels) == media_type
+    assert model_media_type(data, "a", max_pixels=pixels - 1) == ""
 
 
 def riff(*chunks: bytes) -> bytes:
@@ -76,7 +76,7 @@ def test_a_webp_is_as_large_as_the_largest_picture_in_it(
     """Its canvas may say less than what a decoder unfolds."""
     inner = drawn("WEBP", (300, 200), {"lossless": mode == "RGBA"}, mode=mode)[12:]
     data = riff(CANVAS, *before, frame(inner) if in_frame else inner)
-    assert [model_media_type(data, "a", most_pixels=most) for most in (59_999, 60_000)] == [
+    assert [model_media_type(data, "a", max_pixels=most) for most in (59_999, 60_000)] == [
         "",
         "image/webp",
     ]
@@ -118,18 +118,18 @@ HIDING: dict[str, bytes] = {
 @pytest.mark.parametrize("hiding", HIDING)
 def test_no_header_hides_a_larger_one(hiding: str) -> None:
     """P9: of what is sent, no picture has more pixels than it may, whichever a decoder takes."""
-    assert model_media_type(HIDING[hiding], "a", most_pixels=59_999) == ""
+    assert model_media_type(HIDING[hiding], "a", max_pixels=59_999) == ""
 
 
 def test_a_webp_of_more_parts_than_are_looked_at_is_not_sent() -> None:
-    assert model_media_type(riff(CANVAS, *[GIFT] * MOST_PARTS), "a", most_pixels=60_000) == ""
+    assert model_media_type(riff(CANVAS, *[GIFT] * MAX_PARTS), "a", max_pixels=60_000) == ""
 
 
 def test_a_webp_without_transparency_is_measured_too() -> None:
     made = io.BytesIO()
     Image.new("RGB", (17, 5)).save(made, "WEBP")
     assert made.getvalue()[12:16] == b"VP8 "
-    assert [model_media_type(made.getvalue(), "a", most_pixels=most) for most in (84, 85)] == [
+    assert [model_media_type(made.getvalue(), "a", max_pixels=most) for most in (84, 85)] == [
         "",
         "image/webp",
     ]
@@ -142,7 +142,7 @@ def test_a_webp_without_transparency_is_measured_too() -> None:
 def test_no_bytes_make_it_fail(start: bytes, rest: bytes) -> None:
     """Whoever made them."""
     data = start + rest
-    assert model_media_type(data, "a", most_pixels=1_000) in {"", recognise(data, "a").media_type}
+    assert model_media_type(data, "a", max_pixels=1_000) in {"", recognise(data, "a").media_type}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_no_bytes_make_it_fail(start: bytes, rest: bytes) -> None:
     ],
 )
 def test_an_image_that_does_not_say_its_size_is_not_sent(data: bytes) -> None:
-    assert model_media_type(data, "a", most_pixels=1_000_000_000) == ""
+    assert model_media_type(data, "a", max_pixels=1_000_000_000) == ""
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_an_image_that_does_not_say_its_size_is_not_sent(data: bytes) -> None:
     ],
 )
 def test_what_models_take_is_known_by_its_bytes(data: bytes, media_type: str) -> None:
-    assert model_media_type(data, "a.png", most_pixels=1) == media_type
+    assert model_media_type(data, "a.png", max_pixels=1) == media_type

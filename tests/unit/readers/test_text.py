@@ -12,7 +12,7 @@ from zeroclaw.readers.formats import SNIFFED_BYTES, is_audio_or_video, recognise
 from zeroclaw.readers.replies import ReadRequest, Reply, line_of, parse_reply
 from zeroclaw.readers.text import (
     CELL_CHARS,
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     decode_text,
     delimiter_of,
     read_mail,
@@ -209,7 +209,7 @@ def test_a_cell_is_one_line_and_not_too_long() -> None:
 
 def test_columns_that_are_too_many_are_counted() -> None:
     """One row is shown however little room there is, so that every call gets somewhere."""
-    data = b",".join(b"x" for _ in range(MOST_COLUMNS + 7)) + b"\n1,2\n3,4\n"
+    data = b",".join(b"x" for _ in range(MAX_COLUMNS + 7)) + b"\n1,2\n3,4\n"
     reply = read_table(data, ReadRequest(reader="table", limit=10))
     first, second = reply.text.split("\n")
     assert first.endswith(" | [7 more columns]")

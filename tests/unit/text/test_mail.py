@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.loop_steps import calls_made
-from zeroclaw.text.mail import MOST_LEVELS, MOST_PARTS, MOST_VALUE_CHARS, parse_mail, plain_header
+from zeroclaw.text.mail import MAX_LEVELS, MAX_PARTS, MAX_VALUE_CHARS, parse_mail, plain_header
 
 
 def words(raw: bytes) -> list[str]:
@@ -47,15 +47,15 @@ def test_a_blank_before_the_colon_ends_no_headers() -> None:
 
 def test_a_header_that_is_too_long_reads_as_empty() -> None:
     """Half of it could say the opposite of the whole."""
-    assert parse_mail(b"A: " + b"a" * (MOST_VALUE_CHARS + 1) + b"\n\n").headers == {"a": ("",)}
+    assert parse_mail(b"A: " + b"a" * (MAX_VALUE_CHARS + 1) + b"\n\n").headers == {"a": ("",)}
 
 
 def test_a_header_that_is_too_long_has_no_parameters() -> None:
     """The standard library copies all that follows for each: a hundred such parts took 17 s. P9."""
-    long = b"Content-Type: application/pdf" + b"; " * MOST_VALUE_CHARS + b'; name="a.pdf"\n\n'
+    long = b"Content-Type: application/pdf" + b"; " * MAX_VALUE_CHARS + b'; name="a.pdf"\n\n'
     [part] = parse_mail(long).parts
     assert (part.kind, part.name) == ("application/pdf", "part-1.pdf")
-    [part] = parse_mail(long.replace(b"; " * MOST_VALUE_CHARS, b"; " * 9)).parts
+    [part] = parse_mail(long.replace(b"; " * MAX_VALUE_CHARS, b"; " * 9)).parts
     assert part.name == "a.pdf"
 
 
@@ -93,22 +93,22 @@ def test_parts_that_say_the_same_share_their_choice() -> None:
     assert first.choice == second.choice > 0
 
 
-@pytest.mark.parametrize("levels", [1, MOST_LEVELS, 50, 3_000])
+@pytest.mark.parametrize("levels", [1, MAX_LEVELS, 50, 3_000])
 def test_nesting_has_a_bound(levels: int) -> None:
     """Beyond it a part is a leaf that is no words; nothing calls itself."""
     [leaf] = parse_mail(nested(levels)).parts
-    assert (leaf.kind == "text/plain") is (levels <= MOST_LEVELS)
+    assert (leaf.kind == "text/plain") is (levels <= MAX_LEVELS)
 
 
 def test_a_hundred_thousand_parts_are_no_more_than_a_hundred() -> None:
     raw = b"Content-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\na\n" * 100_000
-    assert len(parse_mail(raw).parts) == MOST_PARTS
+    assert len(parse_mail(raw).parts) == MAX_PARTS
 
 
 def test_containers_of_containers_have_the_bound_of_all() -> None:
     inner = b"Content-Type: multipart/mixed; boundary=y\n\n" + b"--y\n\na\n" * 60
     raw = b"Content-Type: multipart/mixed; boundary=x\n\n" + (b"--x\n" + inner) * 60
-    assert len(parse_mail(raw).parts) == MOST_PARTS
+    assert len(parse_mail(raw).parts) == MAX_PARTS
 
 
 def test_boundaries_that_hardly_differ_are_no_trap() -> None:
@@ -191,16 +191,16 @@ def holding(boundary: str, *parts: str) -> str:
 
 def test_many_containers_of_long_boundaries_take_few_steps() -> None:
     """Strangers' mails are parsed before anybody knows that they are strangers'. P9."""
-    empty = [holding(f"{'b' * 1_000}{at}") for at in range(MOST_PARTS)]
+    empty = [holding(f"{'b' * 1_000}{at}") for at in range(MAX_PARTS)]
     rows = [holding(f"a{at}", *empty) for at in range(10)]
-    assert calls_made(lambda: parse_mail(holding("x", *rows).encode())) <= 300 * 2 * MOST_PARTS
+    assert calls_made(lambda: parse_mail(holding("x", *rows).encode())) <= 300 * 2 * MAX_PARTS
 
 
 def test_of_too_many_containers_the_first_ones_are_read() -> None:
-    within = [holding(f"b{at}", f"\n{at}") for at in range(2 * MOST_PARTS)]
+    within = [holding(f"b{at}", f"\n{at}") for at in range(2 * MAX_PARTS)]
     mail = holding("x", holding("y", *within[:60]), holding("z", *within[60:]))
     assert words(mail.encode()) == [
-        f"{at}" for at in range(MOST_PARTS - 4)
+        f"{at}" for at in range(MAX_PARTS - 4)
     ]  # x, y, z and the last that is opened
 
 

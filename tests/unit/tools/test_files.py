@@ -133,11 +133,11 @@ def names_in(workspace: Path) -> list[str]:
     return sorted(one.name for one in workspace.iterdir())
 
 
-def quota_of(most_bytes: int) -> FilesSettings:
+def quota_of(max_bytes: int) -> FilesSettings:
     return replace(
         SETTINGS,
         limits=model.FilesSettings.model_construct(max_write_bytes=100_000),
-        quota=Quota(most_bytes),
+        quota=Quota(max_bytes),
     )
 
 

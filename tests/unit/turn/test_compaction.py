@@ -304,7 +304,7 @@ async def test_looks_at_long_histories_are_shared_out(world: World) -> None:
         release.acquire(timeout=HELD_S)
 
     async with world.running() as house, asyncio.TaskGroup() as group:
-        apart = house.services.sources.run_off_loop_if_large
+        apart = house.services.sources.run_sized
         long = (UserMessage(content="a" * (MUCH_CHARS + 1)),)
         for here in ("crowd", "crowd", "other"):
             group.create_task(apart(ConversationId(here), long, partial(look, here)))

@@ -11,7 +11,7 @@ from zeroclaw.conversation.inbox import Revoked
 from zeroclaw.envelope import Address, ConversationId, Principal, chosen_name
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS, Grant
-from zeroclaw.gate.wording import MOST_NUMBERS
+from zeroclaw.gate.wording import MAX_NUMBERS
 from zeroclaw.host.answers import Grants, Text
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, at_console
 from zeroclaw.inbound.context import InboundContext
@@ -57,8 +57,8 @@ class GrantCommands(Struct, eq=False):
         Grants of other conversations than the first one's remain for the next plan.
         """
         names, language = _names(invocation.command.rest), invocation.language
-        if len(names) > MOST_NUMBERS:
-            return Reply(text=catalogue.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS))
+        if len(names) > MAX_NUMBERS:
+            return Reply(text=catalogue.TOO_MANY_NUMBERS.to(language, most=MAX_NUMBERS))
         lists = "zeroclaw grants list" if invocation.address == AT_CONSOLE else "/grants"
         current = await self._current(invocation.reads)
         visible = [grant for grant in current if self._sees(grant, invocation)]
@@ -157,5 +157,5 @@ def revoke_writes(
 
 def _names(text: str) -> tuple[str, ...]:
     """Return the names in a text, `1 3`, `1, 3`, `#1` or an id, each once."""
-    names = (name.strip("#`") for name in text.replace(",", " ").split(maxsplit=MOST_NUMBERS))
+    names = (name.strip("#`") for name in text.replace(",", " ").split(maxsplit=MAX_NUMBERS))
     return tuple(dict.fromkeys(name for name in names if name))

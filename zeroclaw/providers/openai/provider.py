@@ -151,7 +151,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         """Read the window from the endpoint's list of models; see `Measuring.measure`."""
         url = f"{self.endpoint.base_url.rstrip('/')}/models"
         request = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
-        body = await self._read_whole(request, within_s=LIST_S, most_bytes=LIST_BYTES)
+        body = await self._fetch(request, within_s=LIST_S, max_bytes=LIST_BYTES)
         if body is None:
             self.context.log("window_not_reported", endpoint=self._name)
             return
@@ -170,16 +170,16 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
             return None
         headers = {"Content-Type": "application/json", **self._headers("application/json")}
         request = HttpRequest(url=self._tokenize_url, headers=headers, body=tokenize_body(texts))
-        body = await self._read_whole(request, within_s=COUNT_S, most_bytes=TOKENS_BYTES)
+        body = await self._fetch(request, within_s=COUNT_S, max_bytes=TOKENS_BYTES)
         return None if body is None else sizes_in(body, len(texts))
 
-    async def _read_whole(
-        self, request: HttpRequest, *, within_s: float, most_bytes: int
+    async def _fetch(
+        self, request: HttpRequest, *, within_s: float, max_bytes: int
     ) -> bytes | None:
         """Return a whole response, None if there is none in time."""
         try:
             async with asyncio.timeout(within_s):
-                _, body = await read_answer(self.http, request, max_bytes=most_bytes)
+                _, body = await read_answer(self.http, request, max_bytes=max_bytes)
         except (TimeoutError, HttpFailed):
             return None
         return body

@@ -11,7 +11,7 @@ from tests.unit.channels.email.letters import ME, VERDICT, fetched
 from zeroclaw import Command, Said, Value
 
 FROM = "From: Ann <ann@a.example>"
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 
 
 class Odd(Value):
@@ -37,8 +37,8 @@ def told(raw: bytes) -> str:
     body = envelope.body
     match body:
         case Said(text=text, own=own):
-            said = repr(text[:MOST_SHOWN])
-            said += "" if own is None else f" own {own[:MOST_SHOWN]!r}"
+            said = repr(text[:MAX_SHOWN])
+            said += "" if own is None else f" own {own[:MAX_SHOWN]!r}"
         case Command(name=name, rest=rest):
             said = f"/{name} {rest}"
         case _:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from channels._remote.incoming import Skipped
 from channels.email.decode import (
-    MOST_CHARS,
-    MOST_FILES,
+    MAX_CHARS,
+    MAX_FILES,
     Bot,
     Decoded,
     decode,
@@ -282,11 +282,11 @@ def test_no_words_that_html_quotes_are_its_senders_own_however_it_nests(quoted: 
 
 
 def test_words_beyond_a_bound_are_left_out() -> None:
-    assert len(said(reply("word " * MOST_CHARS)).text) == MOST_CHARS
-    parts = [f"--b\n\n> quoted\n{'word ' * (MOST_CHARS // 5)}\n"] * 3
+    assert len(said(reply("word " * MAX_CHARS)).text) == MAX_CHARS
+    parts = [f"--b\n\n> quoted\n{'word ' * (MAX_CHARS // 5)}\n"] * 3
     mail = said(reply("\n".join(parts), more="Content-Type: multipart/mixed; boundary=b"))
     assert mail.own is not None
-    assert len(mail.own) == MOST_CHARS
+    assert len(mail.own) == MAX_CHARS
 
 
 @pytest.mark.parametrize(
@@ -425,8 +425,8 @@ def test_a_size_that_is_not_said_is_reckoned() -> None:
 
 
 def test_no_more_than_so_many_files_are_taken() -> None:
-    many = "--x\nContent-Type: a/b\n\nx\n" * (MOST_FILES + 5)
-    assert len(taken(letter(many, head=MIXED)).attachments) == MOST_FILES
+    many = "--x\nContent-Type: a/b\n\nx\n" * (MAX_FILES + 5)
+    assert len(taken(letter(many, head=MIXED)).attachments) == MAX_FILES
 
 
 def test_of_a_mail_that_is_too_large_no_files_are_taken() -> None:

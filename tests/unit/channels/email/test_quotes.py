@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.quotes import MOST_LINES, RUN_WORDS, is_long, own_text, without_repeats
+from channels.email.quotes import MAX_LINES, RUN_WORDS, is_long, own_text, without_repeats
 
 OWN = "Yes, do it.\n\nAnn"
 LEADS = (
@@ -111,7 +111,7 @@ def test_a_mail_that_only_quotes_has_no_words_of_its_own() -> None:
 
 
 def test_nothing_beyond_so_many_lines_is_anybodys_own() -> None:
-    assert own_text("a\n" * (MOST_LINES + 5)).count("a") == MOST_LINES
+    assert own_text("a\n" * (MAX_LINES + 5)).count("a") == MAX_LINES
 
 
 @given(st.text("On wrote:@1>-_ \nFrom:Sent:To:", max_size=300))

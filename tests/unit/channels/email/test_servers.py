@@ -415,7 +415,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
     def log(event: str, /, **fields: object) -> None:
         facts.append(event)
         reasons.add(fields.get("why"))
-        if facts.count("mail_not_given") == adapter.MOST_TRIES:
+        if facts.count("mail_not_given") == adapter.MAX_TRIES:
             is_over.set()
 
     settings = email_settings(place.mail, place.bot)
@@ -430,7 +430,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
             await place.write(text)
             await desk.holds(number)
     assert texts(desk) == ["two", "three"]
-    assert facts.count("mail_not_given") == adapter.MOST_TRIES
+    assert facts.count("mail_not_given") == adapter.MAX_TRIES
     assert reasons == {
         "`email`: the mailbox refused a command (fetch server error while fetching messages)"
     }
