@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels._local import render as local
@@ -449,7 +449,9 @@ def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final
 
 
 @given(st.lists(st.text(alphabet="ab   \n", max_size=30), min_size=1, max_size=8))
+@example(parts=["\n aaaaaaaaaaaa"])
 def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list[str]) -> None:
+    """A word keeps its indentation: a row of blanks above it would look like a paragraph's end."""
     view = live_view(SCREEN, columns=12, max_rows=4)
     texts = ["".join(parts[: number + 1]) for number in range(len(parts))]
     growing = [item(text, draft=True) for text in texts]
@@ -457,7 +459,7 @@ def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list
     whole = f"● {texts[-1]}"
     assert shown.replace("\n", " ").rstrip() == whole.replace("\n", " ").rstrip()
     for line in shown.splitlines():
-        assert len(line) <= 12 or max(map(len, line.split(" "))) > 12
+        assert len(line) <= 12 or max(map(len, re.findall(r"^ *[^ ]+|[^ ]+", line))) > 12
 
 
 @pytest.mark.parametrize(
