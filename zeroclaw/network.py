@@ -27,7 +27,7 @@ class Network:
     def __init__(
         self, environment: Mapping[str, str], in_thread: InThread, trusted: SSLContext | None = None
     ) -> None:
-        """Read the proxy settings; `trusted` replaces the authorities scheme by the environment."""
+        """Read the proxy settings; `trusted` replaces the authorities named by the environment."""
         from urllib.request import getproxies
 
         self._environment = environment

@@ -43,7 +43,7 @@ class Subscription:
             self._wake.set()
 
     def keep(self, is_wanted: Callable[[Event], bool]) -> None:
-        """Drop the queued events that are not kept."""
+        """Drop the queued events that are not wanted."""
         self._waiting = {key: event for key, event in self._waiting.items() if is_wanted(event)}
 
     def nudge(self) -> None:

@@ -105,11 +105,11 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
     lines = [_head(card), escaped(words.in_file())]
     for call in card.calls:
         ending = endings.get(call.approval)
-        ended = cut(f" {escaped(shared.ending_text(words, ending))}" if ending else "", share // 2)
+        result = cut(f" {escaped(shared.ending_text(words, ending))}" if ending else "", share // 2)
         summary = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         # Escaping at most doubles the length, so half of the share always fits.
-        shown = escaped(summary) if units(escaped(summary)) <= share - units(ended) else ""
-        lines.append(f"{shown or escaped(cut(summary, (share - units(ended)) // 2))}{ended}")
+        shown = escaped(summary) if units(escaped(summary)) <= share - units(result) else ""
+        lines.append(f"{shown or escaped(cut(summary, (share - units(result)) // 2))}{result}")
     return cut("\n".join(lines), MAX_UNITS)
 
 

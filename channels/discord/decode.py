@@ -200,7 +200,7 @@ def edited(event: Json, bot: Bot, parents: Mapping[str, str]) -> Envelope | Skip
 def as_new(
     event: Json, bot: Bot, parents: Mapping[str, str], read: Container[str]
 ) -> Envelope | None:
-    """Return an edited message of a server as a new one if it mentions the bot; see `admitted`."""
+    """Return an edited message of a server as a new one if it mentions the bot; see `try_admit`."""
     sent_at, edited_at = (_instant(event, key) for key in ("timestamp", "edited_timestamp"))
     is_called = bool(snowflake(event, "guild_id")) and _is_called(event, bot)
     found = message(event, bot, parents) if is_called and is_timely(sent_at, edited_at) else None

@@ -215,7 +215,7 @@ class EmailChannel:
                 "a loop; see who writes, and start it again in an hour"
             )
             raise ChannelStopped(message)
-        await self._mark(mailbox, fetched.uid, event, admission)
+        await self._flag(mailbox, fetched.uid, event, admission)
         return True
 
     async def _decode(self, fetched: Fetched, bot_texts: Sequence[str] = ()) -> Decoded | Skipped:
@@ -242,7 +242,7 @@ class EmailChannel:
                 return await self._decode(fetched, texts[-MAX_BOT_TEXTS:])
         return event
 
-    async def _mark(self, mailbox: Mailbox, uid: int, mail: Decoded, admission: Admission) -> None:
+    async def _flag(self, mailbox: Mailbox, uid: int, mail: Decoded, admission: Admission) -> None:
         """Mark a mail as seen on the server, and send its sender a short answer if there is one."""
         if isinstance(admission, Ignored):
             return
@@ -395,7 +395,7 @@ async def check(settings: EmailSettings, secrets: Mapping[str, str]) -> str:
         ChannelRejected: The sending server takes no mail from this address.
         ChannelUnauthorized: A login is not accepted, or there is no such mailbox.
         ChannelUnavailable: A server can't be reached.
-        ConfigError: Both servers work, but without `authserv_id` no sender can be verified.
+        ConfigError: Without `authserv_id` no sender can be verified.
     """
     logins, address = Logins("email", settings, secrets), settings.address
     # A server may accept each refresh token only once, and the daemon holds a newer one.

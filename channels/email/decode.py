@@ -45,7 +45,7 @@ from zeroclaw import (
 )
 
 MAX_CHARS = 100_000
-"""Limit of a mail's text."""
+"""Limit of a mail's text; the rest is dropped."""
 MAX_READ_CHARS = 500_000
 """Limit of all text parts of a mail together, markup included."""
 MAX_FILES = 20

@@ -70,7 +70,7 @@ class Protocol(IMAP4ClientProtocol):
     Mechanism", read 2026-11). The library sends none, and both would wait.
 
     The library handles a greeting in a task without an owner, under a lock that its `wait` needs even to
-    end: if the connection was lost before, neither ended, not even when cancelled.
+    end: if the connection was lost before the greeting was handled, neither ended, even when cancelled.
 
     Attributes:
         new_mail: Set when the server announces new mail; `Mailbox.newer` clears it.
@@ -164,7 +164,7 @@ class Mailbox:
 
         Raises:
             ChannelUnavailable: There was no answer.
-            CommandRefused: The server refuses the command now, or without `meaning`.
+            CommandRefused: The server refuses the command for now, or the caller gave no `meaning`.
             ChannelUnauthorized: The server refuses it for good; `meaning` explains that.
         """
         response = await self._within(call, limit_s or CALL_S)
@@ -332,7 +332,7 @@ async def connect(logins: Logins) -> Mailbox:
     """Connect with TLS from the first byte; the server's certificate is verified.
 
     Raises:
-        ChannelUnavailable: No server answers there, or its certificate is for another name.
+        ChannelUnavailable: No server answers there, or its certificate can't be verified.
     """
     channel, host, port = logins.channel, logins.settings.imap_host, logins.settings.imap_port
     loop, tls = asyncio.get_running_loop(), await logins.tls_context()

@@ -119,8 +119,8 @@ class Logins:
     async def _renew(self, now: float) -> None:
         """Request a token; an error contains the status and code of a refusal, never its text."""
         settings, configured = self.settings, self._secrets.get("refresh_token", "")
-        owner, _, newest = (self._refresh_line or await self._token_file.read()).partition(" ")
-        refresh = newest if configured and owner == digest(configured) else configured
+        hashed, _, newest = (self._refresh_line or await self._token_file.read()).partition(" ")
+        refresh = newest if configured and hashed == digest(configured) else configured
         form = {
             "grant_type": "refresh_token" if refresh else "client_credentials",
             "client_id": settings.client_id,

@@ -164,8 +164,8 @@ def _is_lead(lead: str, *, is_marked: bool) -> bool:
     phrase, has_address = lead[:-1].rstrip(), "@" in lead
     if not lead.endswith(_COLONS) or not (has_address or any(map(str.isdigit, phrase))):
         return False
-    is_verb = phrase.startswith(_WROTE_FIRST) and any(f" {verb} " in phrase for verb in _WROTE)
-    return (has_address and is_marked) or phrase.endswith(_WROTE) or is_verb
+    has_verb = phrase.startswith(_WROTE_FIRST) and any(f" {verb} " in phrase for verb in _WROTE)
+    return (has_address and is_marked) or phrase.endswith(_WROTE) or has_verb
 
 
 def _without_device_line(text: str) -> str:

@@ -173,7 +173,7 @@ class Sender:
             case SMTPAuthenticationError() | SMTPResponseException(code=530 | 534 | 535 | 538):
                 return ChannelUnauthorized(f"{server} refuses the {login.kind} ({_reply(error)})")
             # "Congestion" should pass (RFC 3463, 3.5), but is also Gmail's code for its daily limit.
-            # A refused recipient is left out: the refusal may be that recipient's server's.
+            # Not for a refused recipient: that may be its own server's refusal, and other mail still goes.
             case SMTPDataError() | SMTPSenderRefused() if error.message.startswith("5.4.5 "):
                 return ChannelUnauthorized(f"{server} takes no more ({_reply(error)})")
             case SMTPResponseException(code=code) if code >= _PERMANENT:

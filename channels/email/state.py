@@ -19,7 +19,7 @@ _CURSOR = re.compile(r"(\d{1,20}):(\d{1,20})", re.ASCII)
 
 
 class TextFile:
-    """One text, replaced as a whole and readable only by its owner; in memory without a directory."""
+    """One text, replaced as a whole and readable only by its owner; without a directory not stored."""
 
     def __init__(self, directory: Path | None, name: str) -> None:
         """Read nothing yet."""
@@ -27,7 +27,7 @@ class TextFile:
         self._text = ""
 
     async def read(self) -> str:
-        """Return the text on the disk; without a file the last known one, or empty.
+        """Return the text on the disk; if the file is missing the last known one, or empty.
 
         Raises:
             ChannelUnavailable: The disk fails, which must not pass for a missing text.

@@ -119,7 +119,7 @@ class Account:
             sent = await self.call(method, fields, file=file)
         except Migrated as migration:
             to = replace(to, chat=str(migration.chat))
-            # Numbers begin anew there, so the one of the answered message is another's.
+            # Ids start again there, so the answered message's id would be another message's.
             fields |= {"chat_id": migration.chat, "reply_parameters": None}
             sent = await self.call(method, fields, file=file)
         except NoTopic:

@@ -83,12 +83,12 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     writer.write(cut(head(card), _HEAD_UNITS - units(attached)), "bold")
     writer.write(attached)
     for call in card.calls:
-        ended = endings.get(call.approval)
-        ending = "" if ended is None else cut(f" {ending_text(words, ended)}", share // 2)
+        ending = endings.get(call.approval)
+        result = cut(f" {ending_text(words, ending)}", share // 2) if ending else ""
         # Commands keep their code style, or their text could pass for the runtime's.
         line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
-        writer.write_line(f"\n{cut(line, share - 1 - units(ending))}")
-        writer.write(ending)
+        writer.write_line(f"\n{cut(line, share - 1 - units(result))}")
+        writer.write(result)
     return writer.written()
 
 

@@ -79,12 +79,12 @@ class Decoded(Value):
     Attributes:
         envelope: The update's envelope.
         query: The id of the callback query that must be answered, empty for none.
-        anew: See `admitted`.
+        as_new: See `try_admit`.
     """
 
     envelope: Envelope
     query: str = ""
-    anew: Envelope | None = None
+    as_new: Envelope | None = None
 
 
 class Skipped(Value):
@@ -198,8 +198,8 @@ def _edited(message: Json, bot: Bot) -> Decoded | Skipped:
         return Skipped(reason="an edit without text, or in a group")
     key = f"edit/{address.chat}/{message_id}/{integer(message, 'edit_date')}/{text_hash(content)}"
     body = Edited(message=str(message_id), said=_body(message, content, bot))
-    anew = None if address.direct else _as_new(message, bot)
-    return replace(_decoded(message, address, sender, key, body), anew=anew)
+    as_new = None if address.direct else _as_new(message, bot)
+    return replace(_decoded(message, address, sender, key, body), as_new=as_new)
 
 
 def _as_new(message: Json, bot: Bot) -> Envelope | None:

@@ -82,8 +82,8 @@ def refused(name: str, status: int, body: Json) -> ZeroclawError:
     description = line.removeprefix("bad request: ") or str(code)
     parameters = inner(error, "parameters")
     if code == TOO_MANY or "retry_after" in parameters:
-        wait = wait_s(parameters.get("retry_after"))
-        return RateLimited(f"`{name}`: too many calls", retry_after_s=wait)
+        retry_after_s = wait_s(parameters.get("retry_after"))
+        return RateLimited(f"`{name}`: too many calls", retry_after_s=retry_after_s)
     if code < FIRST_FAILURE:
         return DeliveryUnknown(f"`{name}`: an answer that can't be read")
     if code >= FAILED or code == NO_TIME:

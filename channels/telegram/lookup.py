@@ -89,7 +89,7 @@ class Mark(Value):
     """How far a lookup has probed the ids of a chat's counter.
 
     Attributes:
-        at: The last id probed or skipped.
+        at: Ids up to this one need no probe.
         highest: The highest id that is known to be assigned.
         probes: Probes made so far.
         refreshed: `highest` includes ids seen after the send. This happens only once, or a busy

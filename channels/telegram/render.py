@@ -50,8 +50,8 @@ def markdown(text: str, *, richly: bool = False) -> Rendered:
 
     Args:
         text: The Markdown.
-        richly: Include the rich form if the text needs found. The measured length is that of the
-            ordinary form, so that it can always replace the rich found.
+        richly: Include the rich form if the text needs one. The measured length is that of the
+            ordinary form, so that it can always replace the rich one.
     """
     styled = _styled(text, richly=richly)
     return Rendered(body=to_body(styled), plain=styled.text)
@@ -104,18 +104,18 @@ def _parsed(source: str, restore: Callable[[str], str]) -> tuple[str, list[Entit
     text = restore(text).rstrip()
     entities: list[Entity] = []
     end, quoted_to = units(text), 0
-    for found in sorted(parsed, key=lambda span: (span.offset, -span.length)):
-        length, url = min(found.length, end - found.offset), restore(found.url or "")
-        is_inner = found.type == "blockquote" and found.offset < quoted_to
-        is_page = found.type != "text_link" or url.startswith(rich.LINKS)
-        if found.type not in KINDS or length <= 0 or is_inner or not is_page:
+    for span in sorted(parsed, key=lambda span: (span.offset, -span.length)):
+        length, url = min(span.length, end - span.offset), restore(span.url or "")
+        is_inner = span.type == "blockquote" and span.offset < quoted_to
+        is_page = span.type != "text_link" or url.startswith(rich.LINKS)
+        if span.type not in KINDS or length <= 0 or is_inner or not is_page:
             continue
-        if found.type == "blockquote":
-            quoted_to = found.offset + length
-        entity = Entity(type=found.type, offset=found.offset, length=length)
+        if span.type == "blockquote":
+            quoted_to = span.offset + length
+        entity = Entity(type=span.type, offset=span.offset, length=length)
         if url:
             entity["url"] = url
-        if found.language and _LANGUAGE.fullmatch(found.language):
-            entity["language"] = found.language
+        if span.language and _LANGUAGE.fullmatch(span.language):
+            entity["language"] = span.language
         entities.append(entity)
     return text, entities

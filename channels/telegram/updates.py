@@ -1,6 +1,6 @@
 """Takes updates, and polls for them; each is delivered at least once.
 
-Each update is decoded and try_admit, and only then answered. Updates of one chat are taken in order,
+Each update is decoded and admitted, and only then answered. Updates of one chat are taken in order,
 those of different chats concurrently. The webhook uses the same intake (`webhook.py`).
 
 Telegram forgets an update when a poll asks for later ones. So a poll only moves past updates that were
@@ -90,7 +90,7 @@ class Intake(Struct, frozen=True, kw_only=True):
         event = decode(update, self.bot)
         admission: Admission | None = None
         if isinstance(event, Decoded):
-            admission = await try_admit(self.admit, event.envelope, self.log, event.anew)
+            admission = await try_admit(self.admit, event.envelope, self.log, event.as_new)
             if admission is None:
                 return False
         else:

@@ -185,6 +185,5 @@ async def ask_platform(part: ChannelPart, redactor: Redactor, *, within_s: float
         return TrialResult(is_ok=False, line=f"no answer within {within_s:g} s")
     is_ok = not isinstance(answer, Raised)
     line = redactor.redact(answer if is_ok else answer.line)
-    return TrialResult(
-        is_ok=is_ok, line=line.removeprefix(f"`{part.name}`: ")
-    )  # the caller names it
+    line = line.removeprefix(f"`{part.name}`: ")  # the caller names it
+    return TrialResult(is_ok=is_ok, line=line)

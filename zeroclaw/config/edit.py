@@ -304,7 +304,7 @@ def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
         return None
     begin = own[0] + 1 if table else 0
     end = next((number for number in headers if number >= begin), len(lines))
-    keys = [number for number in range(begin, end) if _is_key(lines[number])]
+    keys = [number for number in range(begin, end) if _has_content(lines[number])]
     if keys or table:
         below, new = (keys[-1] + 1 if keys else begin), [line]
     else:
@@ -313,7 +313,7 @@ def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
     return "\n".join((*lines[:below], *new, *lines[below:])).rstrip("\n") + "\n"
 
 
-def _is_key(line: str) -> bool:
+def _has_content(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 

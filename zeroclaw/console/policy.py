@@ -78,7 +78,9 @@ def policy(
 def _form(paths: ConsolePaths, question: Question, hints: Suggestions) -> Html:
     return tag(
         "form",
-        _field("who", "Who", question.who, hints.people, hint="operator, person:ann, telegram:1"),
+        _field(
+            "who", "Who", question.who, hints.people, hint="operator, person:ann, telegram:4711"
+        ),
         _field("action", "Tool or action", question.action, hints.actions, hint="shell"),
         _area("arguments", "Arguments, as JSON", question.arguments, hint='{"command": "ls"}'),
         _area(

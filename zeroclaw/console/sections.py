@@ -211,9 +211,9 @@ class Sections:
             resources=query.get("resources", ""),
         )
         explainer = self._context.explainer
-        people = explainer.settings.config.people
+        configured = explainer.settings.config.people
         suggestions = policy.Suggestions(
-            people=(OPERATOR, *(f"person:{person.name}" for person in people)),
+            people=(OPERATOR, *(f"person:{person.name}" for person in configured)),
             actions=(*explainer.tools, *(f"command:{name}" for name in COMMANDS)),
         )
         answer = await self._explain(question) if "action" in query else None

@@ -57,7 +57,7 @@ class RequestRecord(Struct):
 
     Attributes:
         cache: The sizes from the newest request.
-        is_cut: The person has read that a request leaves messages out.
+        is_cut: The person got a note that a request leaves messages out.
         breaker: Whether older messages are summarised.
         kept: Written by providers, see `ModelRequest.kept`.
     """

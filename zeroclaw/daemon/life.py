@@ -1,4 +1,4 @@
-"""The composition root: opens and wires every room, and runs until the stop.
+"""The composition root: opens and wires every room, and runs until a signal or a fault stops it.
 
 Start:  store → process groups left by a crash → outbox, overdue approval requests → channels → open turns
 Stop:   admit nothing → give turns a grace time → mark open drafts, show open requests → close

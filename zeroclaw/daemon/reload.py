@@ -16,7 +16,7 @@ from zeroclaw.value import Struct, field
 
 NO_FILE = (
     "this zeroclaw was started without a configuration file, so there is none to read again; "
-    "restart it to read a newer file, or write one with `zeroclaw init`"
+    "restart it to read one written since, or write one with `zeroclaw init`"
 )
 
 
@@ -49,12 +49,12 @@ class Reloader(Struct):
         async with self._lock:
             try:
                 with refused_as(lambda line: ConfigError((line,)), "the file can't be read again"):
-                    start = await asyncio.to_thread(reread)
+                    new = await asyncio.to_thread(reread)
             except ConfigError as error:
                 log("reload_refused", why=str(error), level="error")
                 raise
-            result = self._apply(start)
-            log_warnings(start.checked, log)
+            result = self._apply(new)
+            log_warnings(new.checked, log)
         log("reloaded", now=", ".join(result.live), needs_a_restart=", ".join(result.waiting))
         return result
 

@@ -456,7 +456,7 @@ class Account:
     async def fetch(
         self, attachment: Attachment, *, max_bytes: int, timeout_s: float
     ) -> CallOutcome[bytes]:
-        """Download a file; not paced, and no other call waits for it."""
+        """Download a file; not paced, and no message waits for it."""
         return await _bounded(
             lambda: self.channel.fetch(attachment, max_bytes=max_bytes), self._fetches, timeout_s
         )

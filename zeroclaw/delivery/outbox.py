@@ -96,7 +96,7 @@ class Outbox(Struct, eq=False, kw_only=True):
     Attributes:
         accounts: By channel name, as far as the channels have started; rows of others wait.
         group: Owns the workers.
-        fence_of: Returns the newest fence of a conversation, and leases a free one.
+        fence_of: Returns the newest fence of a conversation; leases the conversation if it is free.
         hooks: Add writes to the commits.
         jitter: Returns a random number from 0 to 1, which spreads retries.
         drafts: Returns the recorded messages of turns that are not over.

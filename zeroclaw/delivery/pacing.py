@@ -152,7 +152,7 @@ class CallRefused(Value):
 
 
 class CallUnreached(Value):
-    """A granted call did not reach the platform, so its rate had no part in that."""
+    """A granted call did not reach the platform, which shows nothing about the platform's rate."""
 
     chat: str
     at: float

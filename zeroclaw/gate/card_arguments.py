@@ -18,7 +18,7 @@ from zeroclaw.text.escape import is_hidden
 from zeroclaw.value import Value
 
 MAX_CARD_CHARS = 60_000
-"""Limit of the arguments of all calls on one card; every channel can carry that."""
+"""Limit of the displayed arguments of all calls on one card; every channel can carry that."""
 
 _OPENING, _CLOSING = "⟦⟧"
 # The place of a secret. An action can't contain halves of a surrogate pair.

@@ -452,8 +452,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
 
     def _ruled_out(self, case: _Case, ruled: _Ruled) -> Denied:
         language, action = _language_of(case.setting), ruled.ready.action
-        reason = _reason_for_people(ruled)
-        text = catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=reason)
+        cause = _reason_for_people(ruled)
+        text = catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=cause)
         reason = f"`{action.tool}` may not run: {ruled.ruling.decision.reason}"
         return self._denied(case, reason, ruled.query.now, action, for_people=text)
 

@@ -114,7 +114,7 @@ def detach(content: str) -> tuple[str, str | None]:
 def signer(keys: Iterable[Key], fields: Fields, token: str) -> Key | None:
     """Return the key that issued exactly this token for exactly these fields, None for none.
 
-    Takes the same time for every wrong token, and for every key.
+    Takes the same time wherever a well-formed wrong token differs, and for every key.
     """
     match = _TOKEN.fullmatch(token)
     if match is None:

@@ -209,7 +209,7 @@ def _in_numbers(reading: str, redactor: Redactor, *, growing: bool) -> list[tupl
 
 
 def take_out(text: str, lookup: Lookup, replacement: str) -> tuple[str, tuple[CheckedReceipt, ...]]:
-    """Return a screened text without its receipts, and these receipts, each once.
+    """Return a screened text without its receipts, and the true ones among them, each once.
 
     Args:
         text: As `feed` and `flush` returned it.

@@ -1,4 +1,4 @@
-"""The statements that come with zeroclaw; `policy show` prints every one."""
+"""The statements that come with zeroclaw; `policy show` prints them, and no other is built in."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime

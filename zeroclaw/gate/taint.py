@@ -189,7 +189,7 @@ def of_result(
 def files_after(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> Files:
     """Return the worst state of the workspace after a call has run.
 
-    A call that its person dictated writes only their own text, if it does not use the network.
+    A call that its person dictated has the effect they chose, if it does not use the network.
     """
     is_online = "network" in facts.effects
     if taint.files == "planted" or not facts.effects & {"write", "exec"}:

@@ -64,7 +64,7 @@ def check_names(statement: Statement, path: str, vocabulary: Vocabulary) -> Find
     """Return the faults of a statement's names."""
     lines = [
         *_faults_of_actions(statement.actions, f"{path}.actions", vocabulary),
-        *_principal_faults(statement.principals, f"{path}.principals", vocabulary),
+        *_faults_of_principals(statement.principals, f"{path}.principals", vocabulary),
     ]
     if not lines and not any(actions_of(statement, vocabulary)):
         kinds = ", ".join(dict.fromkeys(name.partition(":")[0] for name in statement.resources))
@@ -81,7 +81,7 @@ def check_approvers(approvers: Iterable[str], path: str, vocabulary: Vocabulary)
     for approver in approvers:
         kind, _, name = approver.partition(":")
         if name and kind != "channel":
-            lines += _principal_faults((approver,), path, vocabulary)
+            lines += _faults_of_principals((approver,), path, vocabulary)
         else:
             forms = "give `role:<name>`, `person:<name>` or `<channel>:<sender id>`"
             lines.append(_Fault(f"{path}: `{approver}` is no principal; {forms}"))
@@ -187,10 +187,12 @@ def _faults_of_actions(actions: Iterable[str], path: str, vocabulary: Vocabulary
             yield f"{path}: `{action}` matches no {noun}"
 
 
-def _principal_faults(names: Iterable[str], path: str, vocabulary: Vocabulary) -> Iterator[str]:
+def _faults_of_principals(
+    principals: Iterable[str], path: str, vocabulary: Vocabulary
+) -> Iterator[str]:
     roles = set[str]().union(*vocabulary.people.values())
     kinds = {"role", "person", "channel", *vocabulary.channels}
-    for principal in names:
+    for principal in principals:
         kind, _, name = principal.partition(":")
         if kind == "role" and name not in roles:
             yield f"{path}: no person has the role `{name}`{_meant(name, roles)}"

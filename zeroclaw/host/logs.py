@@ -2,8 +2,8 @@
 
 The caller's thread formats a line, and another thread writes it, from a bounded queue. If stderr is
 not read, lines are dropped and counted, and the count is logged; the daemon never waits (P9). A
-line that a library repeats within a second is dropped, too: without a free descriptor, asyncio logs
-a traceback for each connection that it might accept.
+line that a library repeats within a second is dropped and counted, too: without a free descriptor,
+asyncio logs a traceback for each connection that it might accept.
 """
 
 import logging

@@ -250,7 +250,7 @@ class _Measurement(Struct):
     skipped: frozenset[Parts]
     owner: int | None
     device: int
-    _daemon: int = field(default_factory=os.geteuid)
+    _daemon_uid: int = field(default_factory=os.geteuid)
     _linked: set[int] = field(default_factory=set[int])
     _visited: int = 0
 
@@ -297,7 +297,7 @@ class _Measurement(Struct):
             self.usage.largest_bytes = max(self.usage.largest_bytes, status.st_size)
 
     def _change_owner(self, name: str, directory: int, status: os.stat_result, owner: int) -> None:
-        if status.st_uid == self._daemon:
+        if status.st_uid == self._daemon_uid:
             with suppress(FileNotFoundError):
                 os.chown(name, owner, owner, dir_fd=directory, follow_symlinks=False)
 

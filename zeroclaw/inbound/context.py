@@ -72,7 +72,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         ids: For rows, and for codes.
         settings: The configuration in force.
         policy: The policy in force.
-        people: The admitted people.
+        people: The people of the configuration, and those admitted or revoked since.
         redact: Redacts text that people type.
         log: Logs events.
         announce: Announces a committed plan to the other rooms; never waits.

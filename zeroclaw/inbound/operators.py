@@ -83,7 +83,7 @@ class Operators(Struct, eq=False):
             readers: tuple[Reader, ...] = ()
             if chat.direct and may_answer and self.may_approve(principal, tool):
                 readers = (Reader(address=chat, language=self.people.language_of(principal.id)),)
-            reached = self._may_answer(principal, tool, may_answer=may_answer)
+            reached = self._answerers(principal, tool, may_answer=may_answer)
             best = not_refused(readers) or not_refused(self._routed(reached))
             best = best or self._nearest(not_refused(reached), chat)
             found.update((reader.address.key(), reader) for reader in best)
@@ -113,7 +113,7 @@ class Operators(Struct, eq=False):
             if reader.address.channel == channel
         )[:1]
 
-    def _may_answer(
+    def _answerers(
         self, principal: Principal, tool: str, *, may_answer: bool
     ) -> tuple[Reader, ...]:
         contacts = tuple(
@@ -220,7 +220,7 @@ class Notices(Struct, eq=False):
     def notice(self, failure: Failure) -> tuple[Put, ...]:
         """Return the write that reports a failure to operators; never waits.
 
-        The same failure always gets the same writes.
+        Called again for the same failure during a spell, it returns the same writes.
         """
         if self.operators.readers() and not self.operators.readers(failure.place):
             return ()  # the only operator wrote the message, and got the error

@@ -128,7 +128,8 @@ class Over(Value):
     Attributes:
         limit: Its name.
         until: When messages are admitted again.
-        notify: Whether the sender gets a notice in this chat: they have had none since it closed.
+        notify: Whether the sender gets a notice in this chat: they have had none since
+            it closed, and fewer than `MAX_NOTIFIED` chats have.
     """
 
     limit: LimitName

@@ -47,8 +47,9 @@ BACK_OFF = BackOff(first_s=1.0, longest_s=15.0)
 STEADY_S = 60.0
 """After this time without a failure the back-off starts anew and earlier failures do not count."""
 MAX_REFUSED, REFUSED_S = 5, 60.0
-"""Tries of a refused key before a person has to act, and the wait between them. Platforms refuse good keys at times (github.com/tdlib/telegram-bot-api/issues/77, read 2026-11);
-some mail servers lock an account after ten bad logins."""
+"""Tries of a key that is refused after a steady time, before a person has to act, and the wait between
+them. Platforms refuse good keys at times (github.com/tdlib/telegram-bot-api/issues/77, read 2026-11); some
+mail servers lock an account after ten bad logins."""
 CLOSE_S = 5.0
 """Seconds that an adapter gets to close."""
 NOTICE_AFTER = 3

@@ -8,7 +8,7 @@ Known values are compared by their `key`, which ignores case, white space, and t
 ignores every other character.
 
 Both work character by character and cache the result for each character. A character that expands
-to several non-ASCII ones counts as one, so that the folded text is no longer than the original.
+to several non-ASCII ones counts as one, so that such a character never lengthens a text.
 
 The lookalikes are all entries of confusables.txt (Unicode Technical Standard 39, version 15.1, read
 2026-11) that resemble ASCII letters, digits or the punctuation of secrets and receipts, and in
@@ -52,7 +52,7 @@ three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 a=a b=b m=m o=o o2=o v=v x=x 
 information_source=i heavy_minus_sign=-
 """
 _SIGN_OF = {name: sign for name, _, sign in (pair.partition("=") for pair in _NAMES.split())}
-_SIGN_WITHOUT_UNDERSCORES = {name.replace("_", ""): sign for name, sign in _SIGN_OF.items()}
+_SIGN_OF_PLAIN_NAME = {name.replace("_", ""): sign for name, sign in _SIGN_OF.items()}
 # A Markdown parser may have consumed a `_` as emphasis.
 _NAMED = re.compile(
     ":(?:(?:regional_?indicator_?|alphabet-(?:white|yellow)-)(?P<letter>[a-z])"
@@ -144,7 +144,7 @@ def without_names(text: str) -> str:
     def sign(match: re.Match[str]) -> str:
         if match["clock"]:
             return "🕓"
-        return match["letter"] or _SIGN_WITHOUT_UNDERSCORES[match["sign"].replace("_", "")]
+        return match["letter"] or _SIGN_OF_PLAIN_NAME[match["sign"].replace("_", "")]
 
     return _NAMED.sub(sign, text)
 

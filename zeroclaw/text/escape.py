@@ -119,7 +119,7 @@ _TAGS = re.compile(
 
 
 def without_tags(text: str) -> str:
-    """Return a person's text without tag characters, which no keyboard types and no font shows."""
+    """Return a person's text without tag characters; keep those of flags and ideograph variants."""
     # A class alone is found eight times as fast, and almost no text has one.
     return _TAGS.sub(lambda match: match[1] or "", text) if _TAG.search(text) else text
 

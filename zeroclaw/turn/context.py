@@ -32,7 +32,7 @@ from zeroclaw.value import Value, field
 
 
 class Failure(Value):
-    """One failed turn, for operators; contains nothing that a person wrote.
+    """One failed turn or refused post, for operators; contains nothing that a person wrote.
 
     Attributes:
         id: The same for each report of this failure, which may be made twice.

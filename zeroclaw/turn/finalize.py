@@ -81,12 +81,12 @@ async def _end(
     key = services.ids.ulid()
     # From the plan that was committed; the caller announces the row once the draft is closed.
     final_post: list[tuple[Put, str]] = []
-    has_no_draft = drafted is not None and not drafted.is_begun and not drafted.inherited
+    draft_is_unshown = drafted is not None and not drafted.is_begun and not drafted.inherited
 
     async def plan(reads: Reads) -> Transition:
         stopped = await approvals.stop(reads, result.approvals, result.by)
         row = await TURNS.need(reads, turn.opened.turn)
-        is_unsent = has_no_draft and not row.refs and not row.sending
+        is_unsent = draft_is_unshown and not row.refs and not row.sending
         mark = services.outbox.mark_if_sent_now(row.address) if is_unsent else ""
         notes, marks = await turn.budget_notices(reads)
         # The note of a turn that a budget ended names that budget already.

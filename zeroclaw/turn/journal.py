@@ -2,7 +2,7 @@
 
 The fold steps the turn's own machine with the entries, so the resumed state equals the state that
 was running. It is incremental: `extend` takes one more entry without reading the others again.
-Entries that belong to no open turn, call or approval change nothing.
+Entries that fit nothing (a late answer, an unknown call) change nothing.
 """
 
 from collections.abc import Iterable, Sequence

@@ -120,7 +120,7 @@ def judge(rounds: Rounds, limits: TurnLimits, changes: Callable[[str], bool]) ->
 
     Args:
         rounds: The rounds since the person's last message.
-        limits: The counts that end the turn, and that warn the model.
+        limits: `max_repeats` ends the turn, 0 turns the detection off; `warn_repeats` warns the model.
         changes: Whether calls of a tool may change something.
     """
     stale: list[Round] = []

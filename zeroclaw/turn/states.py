@@ -50,7 +50,7 @@ class Progress(Value):
         retried: The current answer was cut off once and requested again (K5).
         overflowed: The current request overflowed once and the history was compacted.
         direct: A person called a tool; this turn makes no model calls.
-        warned: The person has read that the turn is close to one of its limits.
+        warned: The person got a note that the turn is close to one of its limits.
         language: The language of texts for the person.
     """
 

@@ -59,7 +59,7 @@ async def test_an_answer_is_bounded_whatever_the_file(workspace: Path) -> None:
     (workspace / "a").write_text("x" * 5000 + "\nend", encoding="utf-8")
     assert await call(workspace, "read_file", path="a") == (
         "x" * 1000
-        + "\n[cut within line 1, the limit of one answer]"
+        + "\n[cut within line 1, where one answer is full]"
         + "\n[there is more: go on with first_line=2]"
     )
     assert await call(workspace, "read_file", path="a", first_line=2) == "end"

@@ -94,7 +94,7 @@ async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
         [
             f"a:1: {'x' * 299}…",
             "[skipped 1 file larger than 2,000 bytes]",
-            "[the search stopped when it had read the limit of one search: narrow it down]",
+            "[the search stopped when it had read as much as one search may: narrow it down]",
         ]
     )
 
@@ -114,7 +114,7 @@ async def test_a_search_ends_when_it_has_taken_its_time(workspace: Path) -> None
     assert done.text == "\n".join(
         [
             "[nothing found]",
-            "[the search stopped when it had taken the time of one search: narrow it down]",
+            "[the search stopped when it had taken as long as one search may: narrow it down]",
         ]
     )
 

@@ -311,7 +311,7 @@ def _unwritable(folder: Path, key: str) -> Iterator[str]:
         yield f"`{folder}` is no directory; name another `{key}`"
         return
     try:
-        # Modes and mounts don't show that inodes ran out, or that ext4 gave up a disk.
+        # Without a name, so that nothing is left. Modes and mounts don't show that inodes ran out, or that ext4 gave up a disk.
         TemporaryFile(dir=folder).close()
     except (PermissionError, FileNotFoundError):  # the latter is procfs's
         yield f"this user can't write to `{folder}`; run `chown` on it, or name another `{key}`"

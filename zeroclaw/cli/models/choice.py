@@ -123,8 +123,8 @@ def choose(settings: ProviderSettings, found: Discovered, ask: Confirm | None = 
         for key in found.keys:
             if ask(_question(settings, key)):
                 return _of_key(settings, key)
-    missing = f" offers `{settings.model}`" if settings.model else " answers"
-    reason = f"no model server on this machine{missing}{_why_no_key(found.keys, ask)}"
+    lack = f" offers `{settings.model}`" if settings.model else " answers"
+    reason = f"no model server on this machine{lack}{_why_no_key(found.keys, ask)}"
     return _choice(settings, reason, kind="local")
 
 

@@ -29,7 +29,7 @@ from zeroclaw.value import Struct, replace
 # Limits for a model that does not stop; a call may come after long reasoning.
 ANSWER_TOKENS = 512
 CALL_TOKENS = 2048
-# Limit for a greeting, and for a model whose request has no tools.
+# Limit for a greeting, and for a model that is sent no tools.
 BRIEF_TOKENS = 64
 WORD = "lobster"
 TOOL = ToolDefinition(
@@ -165,7 +165,7 @@ async def try_and_close(
         calls_tools = provider.facts.calls_tools
         request = CALL if calls_tools else replace(CALL, max_output_tokens=BRIEF_TOKENS)
         trial.call = await _play(provider, request, clock)
-    # A model whose request had no tools did not run out of tokens while reasoning about them.
+    # A model that is sent no tools did not run out of tokens while reasoning about them.
     trial.call.is_cut &= calls_tools
     return trial
 

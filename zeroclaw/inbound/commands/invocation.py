@@ -18,7 +18,7 @@ AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
 
 
 class Invocation(Value):
-    """One command that a person gave in a chat.
+    """One command from a chat or the console; the console's conversation is empty.
 
     Attributes:
         reads: The reads of its plan.

@@ -160,7 +160,7 @@ def error_for(
     Args:
         refusal: The refusal.
         endpoint: The endpoint's name in the text.
-        redact: Removes secrets; called before the text is cut.
+        redact: Removes secrets; called before the text is cut to its shown length.
         retry_after_s: From the headers.
     """
     labels, status = refusal.codes, refusal.status

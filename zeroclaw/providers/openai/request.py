@@ -58,7 +58,7 @@ class Dialect(Value):
     Attributes:
         limit: Its name for the limit of the answer.
         takes_vendor_fields: It accepts the fields that other endpoints send and want back:
-            reasoning, and attachments of calls.
+            reasoning, and the `extra` of calls.
         needs_reasoning: It requires reasoning in each answer with calls.
         has_short_ids: Ids of calls are nine letters and digits. Others want theirs back unchanged.
         takes_tools: The model may be sent tools.

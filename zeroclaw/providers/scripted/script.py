@@ -2,7 +2,7 @@
 
 Pure. A script is TOML:
 
-    otherwise = "I have no line for that."      # the answer if no turn matches; else an error
+    otherwise = "I have no line for that."      # if no turn matches; without it, an error
 
     [[turn]]                                    # what happens after one user message
     when = "weather"                            # only after messages that contain this, in any case
@@ -160,7 +160,7 @@ def parse_script(text: str) -> Script:
         raise ConfigError((f"script: not valid TOML: {str(error).lower()}",)) from error
     except ValidationError as error:
         faults = ((_path(fault["loc"]), fault["msg"]) for fault in error.errors())
-        raise ConfigError(tuple(f"{path}: {text.lower()}" for path, text in faults)) from error
+        raise ConfigError(tuple(f"{path}: {line.lower()}" for path, line in faults)) from error
 
 
 def next_answer(script: Script, messages: tuple[Message, ...]) -> ScriptedAnswer:

@@ -66,7 +66,7 @@ class SqliteStore(StoreReads):
         super().__init__(Reader(directory))
         self._writer = Writer(directory, open_files=open_files, on_answers=self._release, log=log)
         self._closing = False
-        # Kinds without any row. Most stores have no grants, notes or marks; a turn reads four of them.
+        # Kinds without any row. Most stores have no grants, notes or marks, for which a turn asks four times.
         self._absent = frozenset[RowKind]()
 
     async def open(self) -> Opened:

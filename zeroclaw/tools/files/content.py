@@ -164,7 +164,7 @@ def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
         return decoded.text + note
     following = arguments.first_line + len(lines)
     if remaining == 0 and not lines[-1].endswith(b"\n"):
-        note += f"\n[cut within line {following - 1}, the limit of one answer]"
+        note += f"\n[cut within line {following - 1}, where one answer is full]"
     return f"{decoded.text}{note}\n[there is more: go on with first_line={following}]"
 
 

@@ -140,7 +140,7 @@ class _Search:
             self._large += 1
             return True
         if entry.size_bytes > self._remaining_bytes:
-            self._stopped_by = "it had read the limit of one search"
+            self._stopped_by = "it had read as much as one search may"
             return False
         data = _read(entry, self._remaining_bytes)
         self._remaining_bytes -= len(data)
@@ -153,7 +153,7 @@ class _Search:
                     return False
                 self.lines.append(_found(entry.parts, line))
         except TimeoutError:
-            self._stopped_by = "it had taken the time of one search"
+            self._stopped_by = "it had taken as long as one search may"
             return False
         return True
 

@@ -275,11 +275,11 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     said = grouped("@zero_bot hello", edit_date=AT + DAY_S)["message"]
     found = decode({"update_id": 2, "edited_message": said}, ME)
     assert isinstance(found, Decoded)
-    assert found.anew is not None
-    assert (found.anew.body, found.anew.message) == (Said(text="hello"), "3")
-    assert found.anew.dedup == taken(grouped("@zero_bot hello")).dedup
-    assert found.anew.sent_at == datetime.fromtimestamp(AT + DAY_S, tz=UTC)
-    assert found.anew.position is None
+    assert found.as_new is not None
+    assert (found.as_new.body, found.as_new.message) == (Said(text="hello"), "3")
+    assert found.as_new.dedup == taken(grouped("@zero_bot hello")).dedup
+    assert found.as_new.sent_at == datetime.fromtimestamp(AT + DAY_S, tz=UTC)
+    assert found.as_new.position is None
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_other_edits_are_no_new_message(fields: dict[str, object]) -> None:
     said = grouped("@zero_bot hello", **fields)["message"]
     found = decode({"update_id": 2, "edited_message": said}, ME)
     assert isinstance(found, Decoded)
-    assert found.anew is None
+    assert found.as_new is None
 
 
 def press(data: str, **fields: object) -> dict[str, object]:
