@@ -108,7 +108,7 @@ MUTANTS = {
     "unresolved misses deny": ("        if assumed is not None and compiled.resources:", "        if compiled.resources: return _UNRESOLVED\n        if False:"),
     "raising fails deny": ("if not compiled.lenient:\n                return f", "if True:\n                return f"),
     "raising holds for allow": ("if not compiled.lenient:\n                return f", "if False:\n                return f"),
-    "first condition decides": ("        elif not held:", "        elif held: return ''\n        else:"),
+    "first condition decides": ("        elif not result:", "        elif result: return ''\n        else:"),
     "a grant is one resource": ('if compiled.lenient and "*" in resource and', "if False and"),
     "allow touches a grant": ('if compiled.lenient and "*"', 'if "*"'),
     "a walk is touched anywhere": ("and not resource.endswith(BELOW)", ""),
@@ -117,7 +117,7 @@ MUTANTS = {
     "an id may be a role": ('("role:", "channel:")', '("nothing:",)'),
     "roles mean nothing": ("for role in principal.roles", "for role in ()"),
     "channels mean nothing": ('f"channel:{principal.channel}"', '"channel:"'),
-    "everybody is named": ("if compiled.named.isdisjoint(names):", "if False:"),
+    "everybody is named": ("if compiled.principals.isdisjoint(names):", "if False:"),
     "every action is named": ("return any(matches(action) for matches in compiled.actions)", "return True"),
 }  # fmt: skip
 
