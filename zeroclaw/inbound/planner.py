@@ -92,7 +92,7 @@ class Planner(Struct, eq=False):
         busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
         said = as_rest(envelope) or Said(text="")
         message = self._message(said, envelope.attachments, partial.files)
-        fragment = self.reassembly.fragment_of(envelope, partial.id)
+        fragment = self.reassembly.as_fragment(envelope, partial.id)
         fragment = fragment or Fragment(run=partial.id, group=partial.group)
         content = replace(message, while_busy=busy, piece=fragment)
         item = self.context.item(content, last.conversation, envelope, event.principal)
@@ -108,7 +108,7 @@ class Planner(Struct, eq=False):
         conversation, id_, fragment = resolution.conversation, ItemId(context.ids.ulid()), None
         if isinstance(content, PersonMessage):
             if envelope.continues is not None:
-                fragment = self.reassembly.fragment_of(envelope, id_)
+                fragment = self.reassembly.as_fragment(envelope, id_)
             content = replace(content, while_busy=resolution.while_busy, piece=fragment)
         item = context.item(content, conversation, envelope, principal, id_=id_)
         waiting = await context.store.count(INBOX.where(conversation=conversation, state="queued"))

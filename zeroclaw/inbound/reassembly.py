@@ -73,7 +73,7 @@ class Reassembly(Struct, eq=False):
         coming = (part.more_s for part in self._coming.values() if part.run == first)
         return max(left_s, *coming, 0.0)
 
-    def fragment_of(self, envelope: Envelope, first: ItemId) -> Fragment | None:
+    def as_fragment(self, envelope: Envelope, first: ItemId) -> Fragment | None:
         """Return an event's place in a message that its client split; None for a complete message.
 
         The turn waits for the rest from now on, not only once it is `committed`: a reader may see

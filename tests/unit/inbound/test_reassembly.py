@@ -323,9 +323,9 @@ async def test_a_piece_is_waited_for_before_it_is_committed(world: World) -> Non
     async with world.running() as house:
         pieces, first = house.services.reassembly, piece(house, "one ", MORE)
         more = Continues(within_s=WINDOW_S, group="g", room=3, lead="> ")
-        placed = pieces.fragment_of(replace(first, continues=more), ItemId("run"))
+        placed = pieces.as_fragment(replace(first, continues=more), ItemId("run"))
         assert placed == Fragment(run=ItemId("run"), group="g", more_s=WINDOW_S, room=3, lead="> ")
-        assert pieces.fragment_of(piece(house, "whole"), ItemId("2")) is None
+        assert pieces.as_fragment(piece(house, "whole"), ItemId("2")) is None
         assert (pieces.remaining_s("run"), pieces.remaining_s("another")) == (WINDOW_S, 0)
         pieces.committed(first, None)
         assert pieces.remaining_s("run") == 0
