@@ -433,7 +433,7 @@ class Refusals(Counter[str]):
         self[why] += 1
         count = self[why]
         if count & (count - 1) == 0:  # powers of two only, so that a flood can't fill the log
-            self._log(self._event, why=why, count=count, level=self._level)
+            self._log(self._event, reason=why, count=count, level=self._level)
 
 
 async def no_file(_address: Address, _key: str) -> OutgoingFile | None:

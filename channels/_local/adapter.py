@@ -92,7 +92,7 @@ class LocalChannel:
                     raise ChannelUnavailable(message)
                 admission = await self._admit(event)
         except ZeroclawError as error:
-            self.context.log("event_not_stored", why=str(error), level="warning")
+            self.context.log("event_not_stored", reason=str(error), level="warning")
             return RefusedPost(id=posted.id, reason="it could not be stored yet", again=True)
         if isinstance(admission, Ignored):
             return RefusedPost(id=posted.id, reason="it was ignored")
@@ -112,7 +112,7 @@ class LocalChannel:
         try:
             items = await self.context.transcript(self.address, after)
         except ZeroclawError as error:
-            self.context.log("transcript_not_read", why=str(error), level="warning")
+            self.context.log("transcript_not_read", reason=str(error), level="warning")
             return None
         displayed = (replace(item, text=self.displayed(item.text)) for item in items)
         items_by_id = render.by_id(displayed)

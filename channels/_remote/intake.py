@@ -27,7 +27,7 @@ async def try_admit(
         if as_new is not None and isinstance(admission, Ignored):
             admission = await admit(as_new)
     except ZeroclawError as error:
-        log("event_not_admitted", why=str(error), level="warning")
+        log("event_not_admitted", reason=str(error), level="warning")
         return None
     return admission
 
@@ -60,4 +60,4 @@ class ShortAnswers:
             try:
                 await send()
             except ZeroclawError as error:
-                self._log(self._event, why=str(error))
+                self._log(self._event, reason=str(error))

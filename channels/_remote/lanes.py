@@ -134,7 +134,7 @@ class Lanes(Generic[E]):
                     missed = await self._read(chat)
             except (ChannelUnavailable, ChannelUnauthorized) as error:
                 lane.is_behind = True
-                self._log("history_not_read", why=str(error), level="warning")
+                self._log("history_not_read", reason=str(error), level="warning")
                 demanded_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
                 await self._clock.sleep(max(wait_s, demanded_s))
                 wait_s = min(2 * wait_s, LONGEST_AGAIN_S)

@@ -58,6 +58,6 @@ async def keep_connected(hear: Hear, http: Http, clock: Clock, log: Log) -> None
             message = f"`{http.name}`: the gateway can't be heard: {reason}"
             raise ChannelUnavailable(message)
         if not end.is_planned:
-            log("gateway_lost", why=end.reason)
+            log("gateway_lost", reason=end.reason)
         # Reconnect at once after a connection that worked.
         await clock.sleep(max(end.wait_s, WAITS_S[max(tries - 1, 0)]))

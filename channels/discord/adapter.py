@@ -247,7 +247,7 @@ class DiscordChannel:
                 self._read.setdefault(chat, number)
                 await self._open_thread(message)
         else:
-            self._context.log("event_passed_over", why=decoded.reason, level="debug")
+            self._context.log("event_skipped", reason=decoded.reason, level="debug")
         if event.name == "MESSAGE_CREATE" and chat in self._read:
             self._read[chat] = max(number, self._read[chat])
         return True
@@ -287,7 +287,7 @@ class DiscordChannel:
             else:
                 self._context.log("history_cut", read=len(missed), level="warning")
         except ChannelRejected as error:
-            self._context.log("history_refused", why=str(error), level="warning")
+            self._context.log("history_refused", reason=str(error), level="warning")
             return ()
         if missed:
             self._context.log("history_read", messages=len(missed))
@@ -312,7 +312,7 @@ class DiscordChannel:
         self._learn_channel({**inner(data, "channel"), "last_message_id": None})
         found = decode.interaction(data, self._bot, self._parents)
         if found is None:
-            self._context.log("event_passed_over", why="not our interaction", level="debug")
+            self._context.log("event_skipped", reason="not our interaction", level="debug")
         elif found.envelope is not None and (place := found.envelope.address).direct:
             channel = snowflake(data, "channel_id")
             self._remember(place.chat, channel, int(found.id))
@@ -539,7 +539,7 @@ class DiscordChannel:
         with suppress(ChannelRejected):
             self._learn_channel(as_object(await self._rest.read(f"/channels/{thread}")))
         if thread not in self._parents:
-            self._context.log("thread_not_opened", why=str(error), level="warning")
+            self._context.log("thread_not_opened", reason=str(error), level="warning")
             self._parents[thread] = ""
 
     async def _path_of(self, ref: MessageRef) -> str:

@@ -72,7 +72,7 @@ class Responder:
             else:
                 await self._admit_and_respond(interaction, interaction.envelope)
         except ZeroclawError as error:
-            self._log("interaction_not_answered", why=str(error))
+            self._log("interaction_not_answered", reason=str(error))
         return True
 
     async def _admit_and_respond(self, interaction: Interaction, envelope: Envelope) -> None:
@@ -85,7 +85,7 @@ class Responder:
             try:
                 await self._respond(interaction, _deferred(interaction))
             except ZeroclawError as error:  # the follow-up will fail as well
-                self._log("interaction_not_answered", why=str(error))
+                self._log("interaction_not_answered", reason=str(error))
 
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(defer())

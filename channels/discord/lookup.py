@@ -66,7 +66,7 @@ async def look(
         page = await rest.messages(channel, f"limit={PAGE}&after={mark}")
     except NotFound as error:
         # The chat does not exist, so neither does the message; Discord refuses sends there as well.
-        log("lookup_refused", why=str(error))
+        log("lookup_refused", reason=str(error))
         page = ()
     except ChannelRejected as error:
         message = f"`{to.channel}`: the lookup failed: {error}"

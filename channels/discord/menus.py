@@ -26,7 +26,7 @@ async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
         await rest.call("PUT", path, commands)
         log("menu_set", commands=len(commands))
     except ZeroclawError as error:
-        log("menu_not_set", why=str(error), level="warning")
+        log("menu_not_set", reason=str(error), level="warning")
 
 
 def api_commands(menu: Menu) -> list[dict[str, object]]:

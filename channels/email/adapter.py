@@ -173,7 +173,7 @@ class EmailChannel:
             lost, reason = None if isinstance(error, CommandRefused) else error, str(error)
         if tries < MAX_TRIES:
             self._retries[uid] = (tries, self._now() + RETRY_S * 2 ** (tries - 1))
-        self._context.log("mail_not_given", uid=uid, tries=tries, why=reason, level="warning")
+        self._context.log("mail_not_fetched", uid=uid, tries=tries, reason=reason, level="warning")
         if tries == NOTIFY_AFTER:
             await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))
         await self._save_retries(mailbox)
@@ -194,7 +194,7 @@ class EmailChannel:
         try:
             event = await self._decode(fetched)
             if isinstance(event, Skipped):
-                self._context.log("mail_passed_over", why=event.reason, uid=fetched.uid)
+                self._context.log("mail_skipped", reason=event.reason, uid=fetched.uid)
                 for to in decode.returned_to(fetched.raw, await self._bot_with_key()):
                     await self._notify_once("returned", to)
                 return True
@@ -207,7 +207,7 @@ class EmailChannel:
                 return True
             admission = await admit(event.envelope) if state == "free" else None
         except ZeroclawError as error:
-            self._context.log("event_not_admitted", why=str(error), level="warning")
+            self._context.log("event_not_admitted", reason=str(error), level="warning")
             return False
         if admission is None:
             message = (

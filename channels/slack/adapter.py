@@ -211,7 +211,7 @@ class SlackChannel:
             elif kind == "channel_id_changed":
                 taken = decode.moved(event.data, me, reading, number)
         if isinstance(taken, Skipped):
-            self._context.log("event_passed_over", why=taken.reason, level="debug")
+            self._context.log("event_skipped", reason=taken.reason, level="debug")
         else:
             admission = await try_admit(admit, taken.envelope, self._context.log)
             if admission is None:
@@ -237,7 +237,7 @@ class SlackChannel:
             try:
                 known = is_young or bool(await self._context.transcript(place, ""))
             except ZeroclawError as error:  # there is something that can't be read: ingress decides
-                self._context.log("transcript_not_read", why=str(error), level="warning")
+                self._context.log("transcript_not_read", reason=str(error), level="warning")
                 return True
             self._begun[_thread_of(place)] = known
         return known
@@ -254,7 +254,7 @@ class SlackChannel:
                 page = await self._looked(place, {"latest": ts, "limit": WHOLE})
                 return objects(page, "messages")
         except (ZeroclawError, TimeoutError) as error:  # it is answered all the same
-            self._context.log("thread_not_read", why=str(error) or "slow", level="warning")
+            self._context.log("thread_not_read", reason=str(error) or "slow", level="warning")
             return None
 
     def _took(self, taken: Decoded, admission: Admission, channel: str) -> None:
@@ -328,7 +328,7 @@ class SlackChannel:
                     threads |= {one: one for one in self._roots(chat, found) if one not in threads}
                 missed += found
             except ChannelRejected as error:  # a deleted thread must not cost the others
-                self._context.log("history_refused", why=str(error), level="warning")
+                self._context.log("history_refused", reason=str(error), level="warning")
         if missed:
             self._context.log("history_read", messages=len(missed))
         kind = {"channel": channel, "channel_type": "im" if chat.startswith(DIRECT) else "channel"}

@@ -118,7 +118,9 @@ class SocketMode:
             kind, number = text(said, "type"), text(said, "envelope_id")
             if kind == "disconnect":
                 # Slack moves connections every few hours, and keeps events for the next one.
-                self._context.log("gateway_moves", why=text(said, "reason")[:50], level="debug")
+                self._context.log(
+                    "gateway_reconnects", reason=text(said, "reason")[:50], level="debug"
+                )
                 return True
             if number:
                 envelope = Envelope(id=number, kind=kind, payload=inner(said, "payload"))

@@ -91,7 +91,7 @@ class Streams:
         except RateLimited:  # of this method only; an ordinary message may still be posted
             return ""
         except ChannelRejected as error:
-            self._context.log("stream_refused", why=str(error), level="debug")
+            self._context.log("stream_refused", reason=str(error), level="debug")
             self._refused[channel, thread] = True
             return ""
         ts = text(started, "ts")

@@ -183,7 +183,7 @@ class TelegramChannel:
             draft = crc32(outgoing.key.encode()) % MAX_DRAFTS + 1
             await self._messages.preview(self._checked(to), from_outgoing(outgoing), draft=draft)
         except NoMethod as error:
-            self._context.log("previews_not_known", why=str(error))
+            self._context.log("previews_unsupported", reason=str(error))
             raise NotSupported(str(error)) from error
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002

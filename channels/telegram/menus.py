@@ -35,7 +35,7 @@ async def offer(account: Account, menu: Menu, log: Log) -> None:
         for chat in ("", *chats):
             await _set(account, chat, menu.operators if chat else menu.everyone, log)
     except ZeroclawError as error:
-        log("menu_not_set", why=str(error), level="warning")
+        log("menu_not_set", reason=str(error), level="warning")
 
 
 async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: Log) -> None:
@@ -54,7 +54,7 @@ async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: L
             log("menu_set", chat=chat or "every", language=language)
     except ChannelRejected as error:
         # This operator has not opened the chat yet; the others get their menus.
-        log("menu_refused", chat=chat or "every", why=str(error))
+        log("menu_refused", chat=chat or "every", reason=str(error))
 
 
 def listed(entries: Sequence[MenuEntry], language: Language) -> Listed:

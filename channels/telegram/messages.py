@@ -125,14 +125,14 @@ class Messages:
                 return await call(rich_method, {**fields, "rich_message": {"html": styled.rich}})
             except NoMethod as error:
                 self.is_rich = False
-                self._log("rich_messages_not_known", level="warning", why=str(error))
+                self._log("rich_messages_unsupported", level="warning", reason=str(error))
             except ChannelRejected as error:
                 # Some refusals are not about the form, such as that the message does not exist.
                 if type(error) is not ChannelRejected or error.gone:
                     raise
                 if growing:
                     self._refused.append(growing)
-                self._log("rich_message_refused", why=str(error))
+                self._log("rich_message_refused", reason=str(error))
         plain = {"text": styled.text, "entities": styled.entities or None}
         return await call(plain_method, {**fields, **plain, "link_preview_options": previews})
 

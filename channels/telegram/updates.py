@@ -94,7 +94,7 @@ class Intake(Struct, frozen=True, kw_only=True):
             if admission is None:
                 return False
         else:
-            self.log("update_passed_over", why=event.reason, level="debug")
+            self.log("update_skipped", reason=event.reason, level="debug")
         self.respond(event, admission)
         return True
 

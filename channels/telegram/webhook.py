@@ -104,7 +104,7 @@ class Webhook:
                 failures += 1
                 if failures == MAX_FAILED_CHECKS or changes > 1:
                     raise
-                self._log("webhook_check_failed", why=str(error), level="warning")
+                self._log("webhook_check_failed", reason=str(error), level="warning")
             await self._clock.sleep(CHECK_INTERVAL_S)
 
     async def _restore(self, url: str, times: int) -> None:
@@ -123,7 +123,7 @@ class Webhook:
         waiting = integer(state, "pending_update_count") or 0
         self._log(
             "webhook_not_delivered",
-            why=text(state, "last_error_message")[:MAX_CHARS],
+            reason=text(state, "last_error_message")[:MAX_CHARS],
             waiting=waiting,
             level="error" if waiting else "info",
         )

@@ -151,7 +151,7 @@ class WebChannel(LocalChannel):
         try:
             return await self.context.is_off_the_record(self.address)
         except ZeroclawError as error:
-            self.context.log("record_not_known", why=str(error), level="warning")
+            self.context.log("off_the_record_unknown", reason=str(error), level="warning")
             return True
 
     async def _take_event(

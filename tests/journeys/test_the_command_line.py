@@ -111,8 +111,8 @@ async def test_status_without_a_daemon(tmp_path: Path) -> None:
 
 def bound_found_by(world: World) -> str:
     """What bounds a command's memory, as the daemon found it on this machine at its start."""
-    (line,) = [row for row in world.daemon.stderr.splitlines() if " commands_bounded " in row]
-    return BY_CGROUP if "by=cgroups" in line else line.partition("why=")[2].strip("\"'")
+    (line,) = [row for row in world.daemon.stderr.splitlines() if " command_limits " in row]
+    return BY_CGROUP if "by=cgroups" in line else line.partition("reason=")[2].strip("\"'")
 
 
 async def test_doctor_says_why_it_is_silent(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def command(
 
     if reason := loaded.reason:
         kind, model = loaded.config.provider.kind, loaded.config.provider.model
-        logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=reason)
+        logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, reason=reason)
 
     def greet(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # code and services live as long as the process

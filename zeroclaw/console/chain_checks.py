@@ -93,12 +93,12 @@ class ChainChecker(Struct, eq=False):
             last = await self.logs.last(LogKind.AUDIT, stream)
         except StoreUnusable as error:
             # The chain stays without a result, so the next view starts another check.
-            self.log("audit_not_checked", stream=stream, why=str(error), level="error")
+            self.log("audit_not_checked", stream=stream, reason=str(error), level="error")
             return
         if last is None:
             return
         if isinstance(verdict, Broken):
             self.log(
-                "audit_damaged", stream=stream, at=verdict.at, why=verdict.reason, level="error"
+                "audit_damaged", stream=stream, at=verdict.at, reason=verdict.reason, level="error"
             )
         self._results[stream] = Checked(verdict=verdict, at=self.clock.now(), through=last.sequence)

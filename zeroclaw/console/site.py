@@ -90,7 +90,9 @@ class Site:
             async with self._slots:
                 body, status = await self._sections.page(section, query, told=told)
         except ZeroclawError as error:
-            self._context.log("section_not_read", section=section, why=str(error), level="warning")
+            self._context.log(
+                "section_not_read", section=section, reason=str(error), level="warning"
+            )
             message = "this can't be read right now; `zeroclaw doctor` may say why"
             return PlainTextResponse(message, status_code=503)
         return Response(body, status, media_type="text/html")
@@ -110,7 +112,9 @@ class Site:
         try:
             result = await self._sections.acts[section](fields)
         except ZeroclawError as error:
-            self._context.log("form_not_stored", section=section, why=str(error), level="warning")
+            self._context.log(
+                "form_not_stored", section=section, reason=str(error), level="warning"
+            )
             return PlainTextResponse("it could not be stored; try again", status_code=503)
         key = self._context.inbound.ids.token()
         self._results[key] = result

@@ -387,7 +387,9 @@ class Composer(Struct, eq=False):
         conversation, correlation = owner.conversation, self.correlation
         for left in gathered.left_out:
             ids = {"turn": turn, "conversation": conversation}
-            sources.log("context_left_out", **ids, name=left.name, why=left.reason, level="warning")
+            sources.log(
+                "context_left_out", **ids, name=left.name, reason=left.reason, level="warning"
+            )
             what = ContextLeftOut(name=left.name, why=left.reason)
             event = Event(conversation=conversation, turn=turn, correlation=correlation, what=what)
             sources.publish(event)

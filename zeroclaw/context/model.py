@@ -51,11 +51,11 @@ class ModelRecord(Struct, eq=False):
         if isinstance(raised.error, ContextOverflow):
             return
         if isinstance(raised.error, StreamBroken):
-            log("answer_broken_off", why=raised.line, level="warning")
+            log("answer_interrupted", reason=raised.line, level="warning")
             return
         self.failures += 1
         self.at, self.reason = self.clock.now(), raised.line
-        log("model_failed", why=self.reason, level="warning")
+        log("model_failed", reason=self.reason, level="warning")
 
 
 class Model(Value):

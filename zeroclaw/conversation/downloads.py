@@ -251,7 +251,7 @@ class Downloads(Value):
     def _log_outcome(self, item: Item, row: AttachmentRow) -> None:
         fields = {"channel": item.address.channel, "conversation": item.conversation}
         if row.failed:
-            self.log("attachment_missed", **fields, why=row.failed, level="warning")
+            self.log("attachment_missed", **fields, reason=row.failed, level="warning")
         else:
             self.log("attachment_fetched", **fields, size_bytes=row.size_bytes)
 

@@ -185,7 +185,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         providers[path] = provider
     taken = await asyncio.to_thread(cgroups.take_over)
     subtree, watched = (None, taken) if isinstance(taken, str) else (taken, "")
-    log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
+    log("command_limits", by="a watch" if watched else "cgroups", reason=watched)
     groups, shell_note = await open_tools(
         settings,
         subtree=subtree,
@@ -196,7 +196,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         stack=stack,
     )
     if shell_note:
-        log("shell_unavailable", why=shell_note, level="warning")
+        log("shell_unavailable", reason=shell_note, level="warning")
     return Foundation(
         start=start,
         settings=settings,
@@ -224,7 +224,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
 def log_warnings(checked: CheckedConfig, log: Log) -> None:
     """Log the oddities of a configuration."""
     for warning in checked.warnings:
-        log("config_odd", what=warning, level="warning")
+        log("config_warning", what=warning, level="warning")
 
 
 async def _follow(ids: SystemIds, store: Store) -> None:

@@ -298,7 +298,7 @@ class Daemon:
                 await services.open_requests.check()  # a turn may have stored its request just now
                 await services.runner.at_rest()
         except TimeoutError:
-            self._foundation.log("drafts_left", level="warning")
+            self._foundation.log("drafts_unfinished", level="warning")
         await services.anchors.anchor()
 
 
@@ -349,6 +349,6 @@ async def _clean_up(foundation: Foundation) -> None:
             foundation.log("process_group_reaped", action=row.key, ended=ended)
         except RecordUnreadable as error:
             reason = str(error)
-            foundation.log("process_group_unknown", action=row.key, why=reason, level="error")
+            foundation.log("process_group_unknown", action=row.key, reason=reason, level="error")
         delete = PROCESSES.delete(row.key)
         await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(delete,)))

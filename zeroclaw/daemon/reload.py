@@ -44,14 +44,14 @@ class Reloader(Struct):
         """
         reread, log = self.foundation.start.reread, self.foundation.log
         if reread is None:
-            log("reload_refused", why=NO_FILE, level="warning")
+            log("reload_refused", reason=NO_FILE, level="warning")
             raise Refused(NO_FILE)
         async with self._lock:
             try:
                 with refused_as(lambda line: ConfigError((line,)), "the file can't be read again"):
                     new = await asyncio.to_thread(reread)
             except ConfigError as error:
-                log("reload_refused", why=str(error), level="error")
+                log("reload_refused", reason=str(error), level="error")
                 raise
             result = self._apply(new)
             log_warnings(new.checked, log)

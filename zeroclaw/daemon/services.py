@@ -88,7 +88,9 @@ class Services:
         self._leases = Leases(store)
         self.live = live = Live(account_of=channels.draft_account, group=group)
         self.bus = Bus(
-            lambda raised: EventLog("turn")("subscriber_failed", why=raised.line, level="warning")
+            lambda raised: EventLog("turn")(
+                "subscriber_failed", reason=raised.line, level="warning"
+            )
         )
         self.context = context = InboundContext(
             store=store,
@@ -390,7 +392,7 @@ class Services:
         """Load the model before the first question; if it fails, tell the operators."""
         loaded = await call(provider.start)
         if isinstance(loaded, Raised):
-            self.foundation.log("model_failed", why=loaded.line, level="error")
+            self.foundation.log("model_failed", reason=loaded.line, level="error")
             await self.notices.tell(catalogue.MODEL_UNUSABLE.about(why=loaded.line))
 
     def _report(self) -> Status:

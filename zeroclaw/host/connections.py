@@ -88,7 +88,7 @@ async def accept_each(
             except (BlockingIOError, ConnectionError):  # the peer left before it was accepted
                 continue
             except OSError as error:  # out of descriptors or memory
-                log("not_accepted", why=system_words(error), level="error")
+                log("connection_not_accepted", reason=system_words(error), level="error")
                 await asyncio.sleep(full_s)
                 continue
             accepted.settimeout(0)

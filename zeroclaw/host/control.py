@@ -161,7 +161,7 @@ class Control:
             self._count -= 1
         if isinstance(ended, Raised) and not isinstance(ended.error, ConnectionError):
             # A bug in a service ends this connection, never the daemon.
-            self._log("connection_failed", why=ended.line, level="error")
+            self._log("connection_failed", reason=ended.line, level="error")
 
     async def _talk(self, lines: Lines) -> None:
         first = await lines.receive()

@@ -294,6 +294,6 @@ class HttpServer(Struct, eq=False):
         connection.cut()
         if not isinstance(failure.error, OSError | h11.RemoteProtocolError):
             # A bug in a handler ends this connection, never the daemon.
-            self.log("connection_failed", why=failure.line, level="error")
+            self.log("connection_failed", reason=failure.line, level="error")
         elif connection in self._open and not connection.is_proven:
             self.refused.note("garbled or slow")

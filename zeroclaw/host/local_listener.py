@@ -235,7 +235,7 @@ class Listener:
         try:
             replace_private(self._sessions_at, body)
         except OSError as error:
-            self._log("sessions_not_kept", why=system_words(error), level="warning")
+            self._log("sessions_not_saved", reason=system_words(error), level="warning")
             return False
         return True
 

@@ -164,7 +164,7 @@ class PublicListener:
             case ZeroclawError():
                 return HookAnswer(status=503)
             case _:
-                self._log("hook_failed", why=answer.line, level="error")
+                self._log("hook_failed", reason=answer.line, level="error")
                 return HookAnswer(status=500)
 
 

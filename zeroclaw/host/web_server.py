@@ -30,9 +30,9 @@ async def _answer(
     request = _Request(connection, head)
     ended = await call(lambda: application(request.scope, request.receive, request.send))
     if isinstance(ended, Raised):
-        log("application_failed", why=ended.line, level="error")
+        log("application_failed", reason=ended.line, level="error")
     elif not request.is_answered:
-        log("application_failed", why="it did not answer", level="error")
+        log("application_failed", reason="it did not answer", level="error")
     if not request.is_answered:
         connection.answer(500, [(b"connection", b"close")])
 

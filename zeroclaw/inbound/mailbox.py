@@ -122,7 +122,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                 self.log(
                     "conversation_failed",
                     conversation=conversation,
-                    why=reason,
+                    reason=reason,
                     again_in_s=wait_s,
                     level="warning",
                 )

@@ -74,7 +74,7 @@ class OutboxHooks(Struct, eq=False):
                 )
         channel = row.place.partition("/")[0]
         fields = {"channel": channel, "conversation": row.conversation}
-        self.context.log("post_refused", **fields, why=reason, level="warning")
+        self.context.log("post_refused", **fields, reason=reason, level="warning")
         is_uncertain = item is None or (not isinstance(item, Settle) and item.uncertainty.may_stand)
         line = (
             catalogue.MAY_HAVE_ARRIVED.about(what=kind, where=channel, why=reason)

@@ -100,7 +100,9 @@ class PoisonMessages(Struct, kw_only=True, eq=False):
             message = f"a fault in the code: an event {reason}"
             raise ChannelUnavailable(message) from error
         if tries == TRIES:
-            self.log("event_given_up", channel=self.channel, why=reason, tries=tries, level="error")
+            self.log(
+                "event_given_up", channel=self.channel, reason=reason, tries=tries, level="error"
+            )
             sentence = catalogue.EVENT_GIVEN_UP.about(channel=self.channel, why=reason)
             await self.tell_operators("", sentence)
         self.has_received = True
@@ -182,7 +184,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
             is_final = isinstance(error, ConfigError | ChannelStopped)
             if is_final or (is_refused and tries_left <= 0):
                 self._note(name, "down", reason)
-                self.log("channel_went_down", channel=name, why=reason, level="error")
+                self.log("channel_down", channel=name, reason=reason, level="error")
                 sentence = catalogue.CHANNEL_DOWN.about(channel=name, why=reason)
                 await self.tell_operators(name, sentence)
                 return
@@ -190,7 +192,9 @@ class Supervisor(Struct, kw_only=True, eq=False):
             minimum_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
             minimum_s = REFUSED_S if is_refused else minimum_s
             wait_s = max(BACK_OFF.wait_s(waits), minimum_s)
-            self.log("channel_failed", channel=name, why=reason, again_in_s=wait_s, level="warning")
+            self.log(
+                "channel_failed", channel=name, reason=reason, again_in_s=wait_s, level="warning"
+            )
             if failures >= NOTICE_AFTER and not is_reported and name not in self._reported:
                 is_reported = True
                 await self._report_failing(name, reason)
@@ -204,7 +208,7 @@ class Supervisor(Struct, kw_only=True, eq=False):
             reason: The reason.
             times: The refusals in a row, 0 once the platform has answered.
         """
-        self.log("calls_refused", channel=name, why=reason, times=times, level="warning")
+        self.log("calls_refused", channel=name, reason=reason, times=times, level="warning")
         is_new = name not in self._reported and self.states[name].condition == "up"
         if not times:
             self._reported.discard(name)
@@ -222,10 +226,10 @@ class Supervisor(Struct, kw_only=True, eq=False):
             async with asyncio.timeout(CLOSE_S):
                 closed = await call(channel.aclose)
         except TimeoutError:
-            self.log("channel_left_open", channel=name, why=f"no end within {CLOSE_S:g} s")
+            self.log("channel_left_open", channel=name, reason=f"no end within {CLOSE_S:g} s")
             return
         if isinstance(closed, Raised):
-            self.log("channel_left_open", channel=name, why=closed.line)
+            self.log("channel_left_open", channel=name, reason=closed.line)
 
     def _note(self, name: str, condition: Condition, reason: str = "") -> None:
         self.states[name] = ChannelSeen(condition=condition, since=self.clock.now(), why=reason)

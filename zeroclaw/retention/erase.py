@@ -124,7 +124,7 @@ class Erasure:
             request = ERASURE_REQUESTS.of(row)
         except RecordUnreadable as error:
             # A person has to look at it; meanwhile it must not hold up the others.
-            self._log("erasure_waits", request=row.key, why=str(error), level="warning")
+            self._log("erasure_waits", request=row.key, reason=str(error), level="warning")
             return False
         people = self._context.settings.config.people
         names = sorted(await ids_of(self._store, request.person, people))
@@ -163,7 +163,12 @@ class Erasure:
                 done.append(await erase(request, conversation))
             except RecordUnreadable as error:
                 # Not retried: waiting mends no record, and each try would remove newer messages.
-                self._log("not_erased", conversation=conversation, why=str(error), level="error")
+                self._log(
+                    "conversation_not_erased",
+                    conversation=conversation,
+                    reason=str(error),
+                    level="error",
+                )
                 damaged.add(conversation)
         rows += await self._remove_rows_of(request.person)  # rows noted or moved meanwhile
         return len(done) + rows if all(done) else None
@@ -229,7 +234,12 @@ class Erasure:
             try:
                 await self._clear_one(CONVERSATIONS.of(row))
             except RecordUnreadable as error:
-                self._log("not_erased", conversation=row.key, why=str(error), level="error")
+                self._log(
+                    "conversation_not_erased",
+                    conversation=row.key,
+                    reason=str(error),
+                    level="error",
+                )
 
     async def _clear_one(self, conversation: Conversation) -> None:
         id_, store = conversation.id, self._store

@@ -190,7 +190,7 @@ class Sweep(Struct, kw_only=True, eq=False):
         try:
             yield
         except RecordUnreadable as error:
-            self.log(event, level="warning", **fields, why=str(error))
+            self.log(event, level="warning", **fields, reason=str(error))
 
     async def _delete(self, rows: Collection[Row]) -> int:
         if not rows:

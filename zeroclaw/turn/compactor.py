@@ -73,7 +73,7 @@ async def compact(turn: TurnContext, calls: ToolCalls, cause: CompactionCause) -
         reason = answer.line if isinstance(answer, Raised) else "the summary is empty or cut off"
         reason = OFF_THE_RECORD if is_off_the_record(session.conversation) else reason
         record.breaker = record.breaker.failed(services.clock.monotonic())
-        turn.log("compaction_failed", why=reason, level="warning")
+        turn.log("compaction_failed", reason=reason, level="warning")
         return Transition(
             events=(CompactionFailed(text=catalogue.NO_SUMMARY.to(language), usage=usage),),
             point=DurablePoint.HOUSEKEEPING,
@@ -143,7 +143,7 @@ async def _find_facts(
     question = facts_question(known_facts, max_tokens)
     answer = await turn.composer.ask(question, messages, max_tokens)
     if isinstance(answer, Raised):
-        turn.log("facts_failed", why=answer.line, level="warning")
+        turn.log("facts_failed", reason=answer.line, level="warning")
         return ()
     return parse_facts(answer.content)
 
@@ -196,7 +196,7 @@ async def _kept_facts(
         for action, kind in kinds.items()
     ]
     if count := sum(result != "full" and result.is_new for result in results):
-        turn.log("facts_kept", count=count)
+        turn.log("facts_remembered", count=count)
     return Transition(audited=tuple(audited), writes=writes)
 
 

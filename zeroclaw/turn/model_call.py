@@ -109,7 +109,7 @@ class ModelCall(Value):
             # The model does not accept these files, whatever its facts say. An answer without them
             # is better than none until they are too old to be sent.
             reason = str(self._for_record(outcome).error)
-            self.turn.log("files_refused", why=reason, level="warning")
+            self.turn.log("files_refused", reason=reason, level="warning")
             paid, answer = answer.usage, _Answer(number)
             outcome = await call(lambda: self._stream(replace(request, files={}), answer))
             answer.usage = paid + answer.usage

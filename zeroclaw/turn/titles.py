@@ -84,7 +84,9 @@ class Titles:
                 await self._name(ended)
             except (Conflict, StoreUnusable) as error:
                 # A row with too many writers, or a damaged journal: the conversation gets no title.
-                self._services.log("title_failed", turn=ended.turn, why=str(error), level="warning")
+                self._services.log(
+                    "title_failed", turn=ended.turn, reason=str(error), level="warning"
+                )
 
     async def _name(self, ended: Event) -> None:
         services, conversation = self._services, ended.conversation
@@ -106,7 +108,7 @@ class Titles:
         )
         answer, usage = await complete(model, request)
         if isinstance(answer, Raised):
-            services.log("title_failed", turn=ended.turn, why=answer.line, level="warning")
+            services.log("title_failed", turn=ended.turn, reason=answer.line, level="warning")
             if not usage.total_tokens:
                 return
         # A failed request that was paid for is stored as well, or each answer would repeat it.

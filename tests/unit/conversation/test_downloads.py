@@ -95,7 +95,7 @@ async def test_a_file_that_is_too_large_does_not_come(
         assert [bool(one.digest) for one in await rows(house)] == [False, True]
         here = (await house.rows(RowKind.INBOX))[0].conversation
         [missed] = [vars(one) for one in caplog.records if one.msg == "attachment_missed"]
-        assert missed["zeroclaw_fields"] == {"channel": "chat", "conversation": here, "why": why}
+        assert missed["zeroclaw_fields"] == {"channel": "chat", "conversation": here, "reason": why}
 
 
 async def test_a_channel_that_reads_too_far_is_not_believed(world: World) -> None:

@@ -232,7 +232,7 @@ async def test_a_file_that_the_platform_refuses_is_told_in_the_chat_and_to_opera
         here = (await house.rows(RowKind.OUTBOX, "refused"))[0].conversation
     logged = [vars(one) for one in caplog.records if one.msg == "post_refused"]
     assert [one["zeroclaw_fields"] for one in logged] == [
-        {"channel": "chat", "conversation": here, "why": "too heavy"}
+        {"channel": "chat", "conversation": here, "reason": "too heavy"}
     ]
 
 

@@ -122,7 +122,7 @@ async def test_a_platform_that_hangs_does_not_hold_up_the_end(
         world.platforms["chat"].before = hang
         await house.say("hello")
         await house.stop()
-        assert world.facts.events()[-2:] == ["drafts_left", "stopped"]
+        assert world.facts.events()[-2:] == ["drafts_unfinished", "stopped"]
 
 
 # --- the control socket --------------------------------------------------------------------------

@@ -267,10 +267,10 @@ def test_warnings_and_errors_are_kept_and_nothing_below() -> None:
     """In order, the newest last, and without secrets (P8)."""
     log = EventLog("turn")
     log("started")
-    log("slow", level="warning", why="it said hunter2")
+    log("slow", level="warning", reason="it said hunter2")
     log("broke", level="error", code=7)
     assert [(one.level, one.text) for one in troubles()] == [
-        ("warning", 'zeroclaw.turn slow why="it said ***"'),
+        ("warning", 'zeroclaw.turn slow reason="it said ***"'),
         ("error", "zeroclaw.turn broke code=7"),
     ]
     assert all(one.at.tzinfo is not None for one in troubles())

@@ -337,7 +337,7 @@ async def test_a_process_without_descriptors_accepts_again_when_it_has_some() ->
             resource.setrlimit(resource.RLIMIT_NOFILE, (highest.fileno() + 1, hard))
             try:
                 caller.connect(("127.0.0.1", rig.listener.port))
-                while "not_accepted" not in rig.log.events():  # noqa: ASYNC110  a log wakes nobody
+                while "connection_not_accepted" not in rig.log.events():  # noqa: ASYNC110  a log wakes nobody
                     await asyncio.sleep(0)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -249,8 +249,8 @@ async def test_a_channel_whose_key_was_refused_waits_for_a_person() -> None:
     await rig.keep(Frail(rig.clock, ChannelUnauthorized("the token was refused")))
     assert rig.state() == ("down", "the token was refused")
     assert rig.told == [("chat", "`chat` is down until you act: the token was refused")]
-    down = {"channel": "chat", "why": "the token was refused", "level": "error"}
-    assert rig.log.seen == [("channel_went_down", down)]
+    down = {"channel": "chat", "reason": "the token was refused", "level": "error"}
+    assert rig.log.seen == [("channel_down", down)]
 
 
 async def test_a_key_that_was_good_is_tried_again_a_few_times_before_a_person_has_to_act() -> None:
@@ -384,7 +384,7 @@ async def test_an_adapter_that_closes_for_ever_is_left_behind(
         task = group.create_task(rig.keep(Hanging(rig.clock, CUT)))
         await rig.clock.advance(1)
         assert rig.state() == ("up", "")
-        assert rig.log.seen[0][1]["why"] == "no end within 0 s"
+        assert rig.log.seen[0][1]["reason"] == "no end within 0 s"
         task.cancel()
 
 

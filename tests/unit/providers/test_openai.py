@@ -167,8 +167,8 @@ async def test_the_log_says_why_an_endpoint_is_asked_again() -> None:
     assert await ask(http, asked) == ANSWER
     again = {"event": "provider_retried", "endpoint": "host"}
     assert facts == [
-        {**again, "attempt": 1, "wait_s": 0.3, "why": "`host` is busy (503)"},
-        {**again, "attempt": 2, "wait_s": 0.7, "why": "`host` can't be reached"},
+        {**again, "attempt": 1, "wait_s": 0.3, "reason": "`host` is busy (503)"},
+        {**again, "attempt": 2, "wait_s": 0.7, "reason": "`host` can't be reached"},
     ]
 
 

@@ -113,7 +113,7 @@ async def test_that_an_answer_broke_off_is_logged_and_counts_for_no_failure(
     world.model.will((StreamBroken("`h:9` sent nothing for 60 s"),), says("better"))
     async with world.running() as house:
         await house.say("hello")
-        assert "answer_broken_off" in caplog.messages
+        assert "answer_interrupted" in caplog.messages
         assert house.services.model_record.failures == 0
 
 
@@ -133,11 +133,11 @@ async def test_a_turn_can_be_followed_through_the_log_by_its_id(
     turn = of_ada[0][1]["turn"]
     assert of_ada == [
         ("turn_started", {"turn": turn, "conversation": here, "channel": "chat"}),
-        ("model_failed", {"turn": turn, "conversation": here, "why": "`h:9` can't be reached"}),
+        ("model_failed", {"turn": turn, "conversation": here, "reason": "`h:9` can't be reached"}),
         ("turn_finished", {"turn": turn, "conversation": here, "reason": "error"}),
     ]
     assert len({fields["turn"] for _, fields in logged}) == 2
-    assert "answer_broken_off" in caplog.messages
+    assert "answer_interrupted" in caplog.messages
 
 
 async def test_why_an_answer_off_the_record_broke_off_is_not_logged(
@@ -148,7 +148,7 @@ async def test_why_an_answer_off_the_record_broke_off_is_not_logged(
         await house.say("/otr on")
         world.model.will((StreamBroken("`psst` is not allowed"),), says("better"))
         await house.say("psst")
-    logged = [vars(one) for one in caplog.records if one.msg == "answer_broken_off"]
+    logged = [vars(one) for one in caplog.records if one.msg == "answer_interrupted"]
     assert len(logged) == 1
     assert "psst" not in str(logged)
 

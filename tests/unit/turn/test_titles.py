@@ -290,7 +290,7 @@ async def test_one_that_fails_is_left_out_and_told_of(
             "turn": event.turn,
             "conversation": event.conversation,
             "name": "feed",
-            "why": "raised RuntimeError",
+            "reason": "raised RuntimeError",
         }
         assert "a word" not in caplog.text
 

@@ -250,7 +250,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         if is_final or not isinstance(reason, TryAgain) or isinstance(reason, _Silent):
             raise reason
         # The rest is the endpoint's own text, which may quote people.
-        fields = {"endpoint": self._name, "why": str(reason).partition(": ")[0]}
+        fields = {"endpoint": self._name, "reason": str(reason).partition(": ")[0]}
         self.context.log("provider_retried", **fields, attempt=attempt, wait_s=round(wait_s, 1))
         await self.context.clock.sleep(wait_s)
 
@@ -396,7 +396,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 async for _ in chunks:
                     pass
         except (TimeoutError, HttpFailed):
-            self.context.log("connection_not_kept", endpoint=self._name)
+            self.context.log("connection_dropped", endpoint=self._name)
 
 
 def open_endpoint(

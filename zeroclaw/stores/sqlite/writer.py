@@ -238,8 +238,10 @@ class Writer:
             except (sqlite3.Error, MemoryError, UnicodeEncodeError) as error:
                 # The last: SQLite is told the directory's name as text, and not every name is one.
                 if (log := self._log) is not None:
-                    why = str(error) or "no memory is left"
-                    self._call_on_loop(partial(log, "file_not_rewritten", why=why, level="warning"))
+                    reason = str(error) or "no memory is left"
+                    self._call_on_loop(
+                        partial(log, "file_not_rewritten", reason=reason, level="warning")
+                    )
         answers = self._write_group(connection, fences, waiting)
         # The group is committed; pages that can't be released now are released next time.
         with suppress(sqlite3.Error):

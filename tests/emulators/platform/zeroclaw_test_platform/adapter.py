@@ -105,7 +105,7 @@ class LoopbackChannel:
             try:
                 admission = await admit(envelope)
             except ZeroclawError as error:
-                self._context.log("event_not_admitted", why=str(error))
+                self._context.log("event_not_admitted", reason=str(error))
                 writer.write(line({"again": text_of(event, "id")}))
                 return
             toast = admission.text if isinstance(admission, Answered) else ""

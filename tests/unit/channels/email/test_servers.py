@@ -331,7 +331,7 @@ async def test_mail_of_machines_is_passed_over_and_stays_unread(place: EmailPlac
         await desk.holds(1)
         await place.mail.wait_seen(place.bot, 1)
     assert texts(desk) == ["person"]
-    why = [fact for fact in place.facts if "mail_passed_over" in fact]
+    why = [fact for fact in place.facts if "mail_skipped" in fact]
     assert ["not exactly one sender" in one for one in why].count(True) == 2
     assert not any("debug" in one for one in why)
 
@@ -414,8 +414,8 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
 
     def log(event: str, /, **fields: object) -> None:
         facts.append(event)
-        reasons.add(fields.get("why"))
-        if facts.count("mail_not_given") == adapter.MAX_TRIES:
+        reasons.add(fields.get("reason"))
+        if facts.count("mail_not_fetched") == adapter.MAX_TRIES:
             is_over.set()
 
     settings = email_settings(place.mail, place.bot)
@@ -430,7 +430,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
             await place.write(text)
             await desk.holds(number)
     assert texts(desk) == ["two", "three"]
-    assert facts.count("mail_not_given") == adapter.MAX_TRIES
+    assert facts.count("mail_not_fetched") == adapter.MAX_TRIES
     assert reasons == {
         "`email`: the mailbox refused a command (fetch server error while fetching messages)"
     }

@@ -192,7 +192,7 @@ async def test_what_could_not_be_stored_is_told_and_has_no_admission() -> None:
 
     assert await try_admit(admit, HELLO, log) is None
     assert await try_admit(admit, HELLO, log) == Accepted()
-    why = {"why": "the disk is full", "level": "warning"}
+    why = {"reason": "the disk is full", "level": "warning"}
     assert log.seen == [("event_not_admitted", why)]
 
 
@@ -211,7 +211,7 @@ async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told
             await asyncio.sleep(0)
         assert given == list(range(MAX_ANSWERS))
         free.set()
-    assert log.seen == [("toast_lost", {"why": "`chat` is away"})] * MAX_ANSWERS
+    assert log.seen == [("toast_lost", {"reason": "`chat` is away"})] * MAX_ANSWERS
     async with asyncio.TaskGroup() as group:
         answers.begin(group, give)
     assert given == list(range(MAX_ANSWERS + 1))

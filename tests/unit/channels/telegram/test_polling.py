@@ -130,7 +130,7 @@ async def test_what_has_no_number_can_not_be_confirmed_and_makes_no_haste() -> N
         assert rig.server.offsets == [None, None, 6]
         running.cancel()
     assert len(rig.desk.stored) == 1
-    assert rig.log.events().count("update_passed_over") == 2
+    assert rig.log.events().count("update_skipped") == 2
 
 
 async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:

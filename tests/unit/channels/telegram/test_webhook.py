@@ -205,7 +205,7 @@ async def test_what_is_no_update_is_passed_over_as_when_it_is_fetched(body: byte
     """Refused, it would come again for a day, and hold up the rest of its chat."""
     rig = Rig()
     assert await rig.webhook.answer(rig.post(body=body or b" ")) == HookAnswer()
-    assert rig.log.events().count("update_passed_over") == 1
+    assert rig.log.events().count("update_skipped") == 1
 
 
 @pytest.mark.parametrize("shown", ["", "guess", "ümlaut", "x" * 10_000])
@@ -303,8 +303,8 @@ async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_hel
 
     await watching(rig, deeds, looks=4)
     assert rig.log.seen == [
-        ("webhook_not_delivered", {"why": "Connection refused", "waiting": 3, "level": "error"}),
-        ("webhook_not_delivered", {"why": "502 Bad Gateway", "waiting": 0, "level": "info"}),
+        ("webhook_not_delivered", {"reason": "Connection refused", "waiting": 3, "level": "error"}),
+        ("webhook_not_delivered", {"reason": "502 Bad Gateway", "waiting": 0, "level": "info"}),
     ]
     assert len(rig.telegram.set) == 2
 

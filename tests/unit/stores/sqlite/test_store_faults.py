@@ -196,7 +196,7 @@ async def test_no_room_to_rewrite_the_file_ends_nothing_but_that(
         raise fault
 
     def note(event: str, **fields: object) -> None:
-        told.append((event, fields.get("why")))
+        told.append((event, fields.get("reason")))
 
     monkeypatch.setattr(writer, "rewrite", fill)
     async with aclosing(await open_store(tmp_path, clock=ManualClock(), log=note)) as store:
