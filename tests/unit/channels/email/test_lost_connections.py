@@ -327,20 +327,26 @@ async def test_a_mailbox_that_can_not_be_opened_now_is_opened_later(
         ("[ALERT] Account exceeded command or bandwidth limits.", imap.CommandRefused),
     ],
 )
-async def test_a_login_that_gmail_refuses_is_tried_again_only_if_that_may_help(
+def test_a_login_that_gmail_refuses_is_tried_again_only_if_that_may_help(
     said: str, error: type[Exception]
 ) -> None:
     """A wrong password was sent again without end, and Gmail locks accounts for that. P10."""
-    loop, protocol = asyncio.get_running_loop(), wired()
-    tag = protocol.new_tag()
-    told = ("* OK Gimap ready", "* CAPABILITY IMAP4rev1\r\nTAG OK", f"TAG NO {said}")
-    for number, one in enumerate(told):
-        line = one.replace("TAG", tag.replace("0", str(number)))
-        loop.call_later(number * 0.02, protocol.data_received, f"{line}\r\n".encode())
-    with pytest.raises(error) as caught:
-        await imap.Mailbox(protocol, "email").login(Login(username="ann", secret="no"))
-    assert type(caught.value) is error
-    assert said[:110].lower() in str(caught.value)
+
+    async def refused() -> Exception:
+        loop, protocol = asyncio.get_running_loop(), wired()
+        tag = protocol.new_tag()
+        told = ("* OK Gimap ready", "* CAPABILITY IMAP4rev1\r\nTAG OK", f"TAG NO {said}")
+        for number, one in enumerate(told):
+            line = one.replace("TAG", tag.replace("0", str(number)))
+            loop.call_later(number, protocol.data_received, f"{line}\r\n".encode())
+        with pytest.raises(error) as caught:
+            await imap.Mailbox(protocol, "email").login(Login(username="ann", secret="no"))
+        return caught.value
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        refusal = runner.run(refused())
+    assert type(refusal) is error
+    assert said[:110].lower() in str(refusal)
 
 
 async def idled(lines: int) -> tuple[float, int]:

@@ -454,18 +454,18 @@ async def test_a_mail_that_breaks_the_connection_does_not_do_so_for_ever(
     monkeypatch.setattr(imap, "Protocol", Breaking)
     desk = Desk()
 
-    async def life() -> None:
+    async def life(text: str) -> None:
         async with place.life(desk.admit, {}):
-            await place.write("one")
+            await place.write(text)
             await desk.holds(1)
 
     for tries in ("1", "2"):
         with pytest.raises(ExceptionGroup) as caught:
-            await life()
+            await life("breaks it" if tries == "1" else "later")
         assert caught.group_contains(ChannelUnavailable, match="was lost")
         assert (place.directory / "held").read_text().startswith(f"1 {tries} ")
-    await life()
-    assert texts(desk) == ["one"]
+    await life("later")
+    assert {*texts(desk)} == {"later"}  # one or two: the second life may end before it writes
 
 
 async def test_operators_are_told_of_a_mail_that_comes_back(place: EmailPlace) -> None:
