@@ -284,7 +284,9 @@ for _name in ("connect", "connect_ex"):
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what tests recorded as `told`: the seed of random ones, and what they came to."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
-    told = [str(value) for one in reports for name, value in one.user_properties if name == "told"]
+    told = [
+        str(value) for report in reports for name, value in report.user_properties if name == "told"
+    ]
     if told:
         terminalreporter.section("told")
         for line in sorted(told):

@@ -33,10 +33,10 @@ class _TelegramFloor:
         async with asyncio.TaskGroup() as group:
             while True:
                 updates = await self._bot.get_updates(offset=offset, timeout=POLL_S)
-                for one in updates:
-                    self._floor.take(one.update_id, _text(one))
-                    group.create_task(self._answer(one))
-                    offset = one.update_id + 1
+                for update in updates:
+                    self._floor.take(update.update_id, _text(update))
+                    group.create_task(self._answer(update))
+                    offset = update.update_id + 1
 
     async def _answer(self, update: Update) -> None:
         assert update.effective_chat is not None

@@ -91,8 +91,8 @@ def _tell(report: Report, load_s: list[float], answers: list[Answered]) -> None:
     if load_s:
         report.many(f"{NAME}: load", [one * 1000 for one in load_s], "ms")
     if answers:
-        report.many(f"{NAME}: first token", [one.first_s * 1000 for one in answers], "ms")
-        rates = [(one.tokens - 1) / one.writing_s for one in answers if one.tokens > 1]
+        report.many(f"{NAME}: first token", [answer.first_s * 1000 for answer in answers], "ms")
+        rates = [(answer.tokens - 1) / answer.writing_s for answer in answers if answer.tokens > 1]
         report.many(f"{NAME}: tokens", rates, "a second")
 
 

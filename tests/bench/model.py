@@ -136,7 +136,9 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self, body: bytes) -> None:
         messages = cast("_Body", json.loads(body))["messages"]
-        asked = next(one["content"] for one in reversed(messages) if one["role"] == "user")
+        asked = next(
+            message["content"] for message in reversed(messages) if message["role"] == "user"
+        )
         if asked.startswith(("text ", "tool ")):  # and no summary is asked for
             _SHARED.take(body)
         match asked.partition(" ")[0]:

@@ -100,10 +100,10 @@ class Discord(Side):
         self._server.patience_s = 120.0
         self._server.backend.subscribers.append(self._on_event)
         persons = [self._server.person(f"p{number}") for number in range(people)]
-        self._people = {str(one.direct): one for one in persons}
+        self._people = {str(person.direct): person for person in persons}
         self._identifies = 0
         channel = {
-            "allowed_users": [str(one.id) for one in persons],
+            "allowed_users": [str(person.id) for person in persons],
             "token": {"env": "BENCH_DISCORD"},
             "api_base_url": self._server.url,
             "limits": "off",
@@ -140,12 +140,12 @@ class Slack(Side):
 
         self._server = await stack.enter_async_context(SlackServer())
         persons = [await self._server.person() for _ in range(people)]
-        self._people = {one.direct: one for one in persons}
+        self._people = {person.direct: person for person in persons}
         self._read = dict.fromkeys(self._people, 0)
         self._connections = 0
         secrets = {"BENCH_SLACK_BOT": BOT, "BENCH_SLACK_APP": APP}
         channel = {
-            "allowed_users": [one.id for one in persons],
+            "allowed_users": [person.id for person in persons],
             "bot_token": {"env": "BENCH_SLACK_BOT"},
             "app_token": {"env": "BENCH_SLACK_APP"},
             "api_base_url": self._server.url,
@@ -180,7 +180,7 @@ class Mail(Side):
         self._servers = await asyncio.to_thread(servers)
         self._bot = self._servers.new_address("bot")
         addresses = [self._servers.new_address(f"p{number}") for number in range(people)]
-        self._known: dict[str, set[str]] = {one: set() for one in addresses}
+        self._known: dict[str, set[str]] = {address: set() for address in addresses}
         self._log = self._servers.home / "dovecot.log"
         self._log_read = 0
         channel = {

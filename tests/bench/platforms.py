@@ -71,7 +71,7 @@ TELEGRAM = Platform(
 def _floors(sdk: str, platform: str) -> Mapping[str, Sequence[str]]:
     """Return a floor for each client of the model, the one of Telegram's first floor first."""
     clients = ("httpx", "aiohttp")
-    return {f"{sdk} and {one}": ("tests.bench.floors", platform, one) for one in clients}
+    return {f"{sdk} and {client}": ("tests.bench.floors", platform, client) for client in clients}
 
 
 DISCORD = Platform(name="discord", floors=_floors("discord.py", "discord"))
@@ -281,13 +281,13 @@ async def turns(place: Place, platform: Platform, times: int) -> None:
             )
             ours = _Turns(f"{platform.name}, {what}", daemon, here)
             everyone = (*floors.values(), ours)
-            for one in everyone:
-                await one.here.say(kind, times=WARM)
+            for command in everyone:
+                await command.here.say(kind, times=WARM)
             for _ in range(ROUNDS):
-                for one in everyone:
-                    await one.measure(kind, times)
-        for one in everyone:
-            one.tell(place, aim=first_ms if one is ours else "")
+                for command in everyone:
+                    await command.measure(kind, times)
+        for command in everyone:
+            command.tell(place, aim=first_ms if command is ours else "")
         for which, floor in floors.items():
             told = f"processor time of a {kind} turn"
             _beside(place, platform, which, told, (ours.cpu_s / floor.cpu_s, aim))

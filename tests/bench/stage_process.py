@@ -55,7 +55,7 @@ class Told:
     @property
     def first(self) -> float:
         """When the first text was seen."""
-        return next(one.at for one in self.calls if not one.refused)
+        return next(call.at for call in self.calls if not call.refused)
 
 
 class Order(TypedDict):

@@ -33,8 +33,8 @@ class _Round:
         self._telegram = telegram
         self._ends = ends
         self._read = len(telegram.calls)
-        self._deeds: dict[int, Deed] = {one.id: one.says(text) for one in people}
-        self.told = {one.id: Told(said=time.monotonic()) for one in people}
+        self._deeds: dict[int, Deed] = {person.id: person.says(text) for person in people}
+        self.told = {person.id: Told(said=time.monotonic()) for person in people}
         self._unanswered = set(self.told)
 
     def is_over(self) -> bool:
@@ -80,7 +80,7 @@ async def _main(limits: str, people: int) -> None:
             return [*one.told.values()]
 
         channel = {
-            "allowed_users": [str(one.id) for one in actors],
+            "allowed_users": [str(actor.id) for actor in actors],
             "token": {"env": TOKEN},
             "api_base_url": here.url,
             "limits": limits,

@@ -235,7 +235,7 @@ async def living(adapter: Adapter, directory: Path, **channel: object) -> AsyncG
             await harness.turn_to(one)
             roles = ("operator",) if one == "olga" else ()
             people.append(PersonSettings(name=one, ids=(f"{name}:{harness.person}",), roles=roles))
-        ids = tuple(one.ids[0].partition(":")[2] for one in people)
+        ids = tuple(person.ids[0].partition(":")[2] for person in people)
         settings = ChannelSettings(allowed_users=ids).model_copy(update=channel)
         config = CONFIG.model_copy(update={"people": tuple(people), "channels": {name: settings}})
         world = World(directory / "house", config, harness.clock)

@@ -192,9 +192,9 @@ class DiscordHarness:
 
     def toasts(self) -> Sequence[str]:
         answers = [
-            one for interaction in self.discord.deeds.values() for one in interaction.answers
+            answer for interaction in self.discord.deeds.values() for answer in interaction.answers
         ]
-        delivered = [cast("Mapping[str, object]", one.get("data") or {}) for one in answers]
+        delivered = [cast("Mapping[str, object]", answer.get("data") or {}) for answer in answers]
         return [str(one["content"]) for one in delivered if one.get("content")]
 
     async def messages(self) -> tuple[Standing, ...]:
@@ -220,14 +220,18 @@ def _key(message: Message) -> str:
 
 def standing(message: Message) -> Standing:
     buttons = [button for row in message.components for button in row["components"]]
-    pressable = (cards.read(str(one["custom_id"])) for one in buttons)
-    files = [(str(one["filename"]), int(one["size"])) for one in message.attachments]
+    pressable = (cards.read(str(button["custom_id"])) for button in buttons)
+    files = [
+        (str(attachment["filename"]), int(attachment["size"])) for attachment in message.attachments
+    ]
     return Standing(
         text=_ESCAPE.sub(r"\1", message.content),
         file=files[0] if files else None,
         buttons=frozenset(approval for approval, _ in filter(None, pressable)),
         receipts=tuple(
-            str(one["label"]) for one in buttons if cards.read_receipt(str(one["custom_id"]))
+            str(button["label"])
+            for button in buttons
+            if cards.read_receipt(str(button["custom_id"]))
         ),
     )
 

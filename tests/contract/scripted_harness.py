@@ -140,7 +140,7 @@ class ScriptedHarness:
             return Standing(
                 text=shown.text,
                 file=None if file is None else (file.name, len(file.content)),
-                receipts=tuple(one.line() for one in shown.receipts),
+                receipts=tuple(receipt.line() for receipt in shown.receipts),
             )
         ended = shown.outcome.endings if shown.outcome else ()
         calls = [

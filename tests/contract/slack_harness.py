@@ -202,7 +202,7 @@ def standing(message: Json, slack: SlackServer | None = None) -> Standing:
             case "markdown":
                 texts.append(str(block["text"]))
             case "rich_text":
-                inside = [cast("list[Json]", one["elements"]) for one in elements]
+                inside = [cast("list[Json]", element["elements"]) for element in elements]
                 texts += [str(one["text"]) for some in inside for one in some]
             case "context" if block["block_id"] == "zc-file":
                 assert slack is not None
@@ -210,9 +210,9 @@ def standing(message: Json, slack: SlackServer | None = None) -> Standing:
                 shown = slack.links[link]
                 file = str(shown["name"]), len(slack.files[str(shown["id"])])
             case "context":
-                receipts += [str(one["text"]) for one in elements]
+                receipts += [str(element["text"]) for element in elements]
             case _:
-                buttons |= {ApprovalId(str(one["value"])) for one in elements}
+                buttons |= {ApprovalId(str(element["value"])) for element in elements}
     return Standing(
         text="\n".join(texts), buttons=frozenset(buttons), receipts=tuple(receipts), file=file
     )

@@ -173,20 +173,25 @@ def standing(message: Message) -> Standing:
     entities = tuple(
         cast(
             "Entity",
-            {"type": one.type, "offset": one.offset, "length": one.length, **dict(one.extra)},
+            {
+                "type": entity.type,
+                "offset": entity.offset,
+                "length": entity.length,
+                **dict(entity.extra),
+            },
         )
-        for one in formatted.entities
-        if one.type in KINDS  # Telegram itself adds others, such as addresses
+        for entity in formatted.entities
+        if entity.type in KINDS  # Telegram itself adds others, such as addresses
     )
     document = cast("dict[str, object]", message.media.get("document", {}))
-    pressable = (parse_button_data(one.data) for one in message.buttons)
+    pressable = (parse_button_data(button.data) for button in message.buttons)
     return Standing(
         text=to_body(Styled(text=formatted.text, entities=entities)),
         file=None
         if not document
         else (str(document["file_name"]), int(str(document["file_size"]))),
         buttons=frozenset(approval for approval, _ in filter(None, pressable)),
-        receipts=tuple(one.text for one in message.buttons if not one.data),
+        receipts=tuple(button.text for button in message.buttons if not button.data),
     )
 
 

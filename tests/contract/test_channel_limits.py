@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 
 MOST = 60
 """More than any platform takes at once in one chat."""
-WITH_LIMITS = [one for one in ADAPTERS if one.capabilities.chat_budget.per_s]
-WITHOUT_LIMITS = [one for one in ADAPTERS if not one.capabilities.chat_budget.per_s]
+WITH_LIMITS = [adapter for adapter in ADAPTERS if adapter.capabilities.chat_budget.per_s]
+WITHOUT_LIMITS = [adapter for adapter in ADAPTERS if not adapter.capabilities.chat_budget.per_s]
 
 
 async def send_many(harness: Harness, count: int) -> None:
@@ -53,7 +53,7 @@ async def test_what_has_no_limit_takes_all_at_once(adapter: Adapter, tmp_path: P
         assert sorted(await texts(harness)) == [f"number {number}" for number in range(10)]
 
 
-@over([one for one in WITH_LIMITS if one in REAL])
+@over([limit for limit in WITH_LIMITS if limit in REAL])
 async def test_a_bot_that_is_busy_from_its_first_second_on_causes_no_refusal(
     adapter: Adapter, tmp_path: Path
 ) -> None:

@@ -71,13 +71,13 @@ async def test_what_an_answer_proves_stands_apart_from_its_text(
         text = f"✅ {PROVEN.line()}\n> {PROVEN.line()}\n[{PROVEN.line()}](https://a.example)"
         bare = outgoing(harness, text)
         ref = await harness.channel.send(harness.address, bare)
-        assert [one.receipts for one in await harness.messages()] == [()]
+        assert [message.receipts for message in await harness.messages()] == [()]
         if harness.channel.capabilities.can_edit:
             await harness.channel.edit(ref, replace(bare, receipts=(PROVEN,)))
         else:
             await harness.channel.send(harness.address, replace(bare, key="k2", receipts=(PROVEN,)))
         *_, last = await harness.messages()
-        assert [one.removeprefix("✅ ") for one in last.receipts] == [PROVEN.line()]
+        assert [receipt.removeprefix("✅ ") for receipt in last.receipts] == [PROVEN.line()]
 
 
 @channels_that("multi_message")
@@ -300,7 +300,7 @@ async def test_an_answer_that_no_message_holds_stands_whole_where_it_was_asked(
         assert await home.say("ann", "tell me all")
         texts = await home.until_texts("ann", lines[-1])
         assert len(texts) > 1
-        assert [one for text in texts for one in lines if one in text] == lines
+        assert [line for text in texts for line in lines if line in text] == lines
         assert [text.count("```") for text in texts if text.count("```") % 2] == []
         bystanders = () if adapter.is_local else ("bob", "olga")
-        assert [text for one in bystanders for text in await home.texts_of(one)] == []
+        assert [text for bystander in bystanders for text in await home.texts_of(bystander)] == []

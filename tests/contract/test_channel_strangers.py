@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 LET_ME_IN = "let me in, I am nobody's friend"
 MANIFESTS = {kind: manifest for kind, (manifest, _) in kinds_of([]).items()}
-THAT_PAIR = [one for one in WITH_STRANGERS if MANIFESTS[one.name.partition(",")[0]].may_pair]
+THAT_PAIR = [
+    stranger for stranger in WITH_STRANGERS if MANIFESTS[stranger.name.partition(",")[0]].may_pair
+]
 
 
 @over(WITH_STRANGERS)
@@ -40,7 +42,7 @@ async def test_a_stranger_meets_silence_and_leaves_a_number(
         assert house.services.ingress.dropped == {home.name: len(from_stranger)}
         persisted = repr(home.world.store.commits)
         assert [one for one in (LET_ME_IN, home.harness.person) if one in persisted] == []
-        assert [one for one in home.facts if LET_ME_IN in one] == []
+        assert [fact for fact in home.facts if LET_ME_IN in fact] == []
         assert len(home.world.model.requests) == 2
 
 
@@ -62,7 +64,7 @@ async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_an
             assert await home.answer("mallory", approval)
             assert await home.answer("olga", approval)
             texts = await home.until_texts("ann", POKED, "approved")
-            assert [one for one in texts if "poke" not in one and POKED not in one] == []
+            assert [text for text in texts if "poke" not in text and POKED not in text] == []
             if adapter.capabilities.has_buttons:
                 notice, *_ = home.harness.toasts()
                 assert notice == "this is not yours to answer"
@@ -72,7 +74,7 @@ async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_an
             assert house.services.ingress.dropped == {home.name: len(from_stranger)}
             persisted = repr((home.world.store.commits, home.world.model.requests))
             assert [one for one in (LET_ME_IN, home.harness.person) if one in persisted] == []
-            assert [one for one in home.facts if LET_ME_IN in one] == []
+            assert [fact for fact in home.facts if LET_ME_IN in fact] == []
             assert len(home.world.model.requests) == 2
 
 

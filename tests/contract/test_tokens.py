@@ -49,14 +49,14 @@ async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> 
         # A small model may begin with a blank, and an answer of blanks alone is refused.
         request = ModelRequest(messages=messages, max_output_tokens=8)
         events = await played(provider, request)
-        (usage,) = [one.usage for one in events if isinstance(one, UsageReported)]
+        (usage,) = [event.usage for event in events if isinstance(event, UsageReported)]
         assert usage.input_tokens <= estimate <= 2 * usage.input_tokens
         cache, scale = report(cache, Scale(), messages, 0, usage.input_tokens)
         longer = (*messages, AssistantMessage(content="No."), UserMessage(content=TEXTS["hex"]))
         cache = weigh(cache, longer)
         close = of_request(cache, scale, longer, 0)
         events = await played(provider, replace(request, messages=longer))
-        (usage,) = [one.usage for one in events if isinstance(one, UsageReported)]
+        (usage,) = [event.usage for event in events if isinstance(event, UsageReported)]
         assert usage.input_tokens <= close <= 1.3 * usage.input_tokens
 
 
@@ -116,7 +116,12 @@ async def _of_the_whole(http: HttpClient, endpoint: Endpoint, messages: Iterable
         url=f"{endpoint.base_url}/chat/completions/input_tokens",
         headers={"Authorization": f"Bearer {endpoint.api_key}", "Content-Type": "application/json"},
         body=json.dumps(
-            {"messages": [{"role": roles[type(one)], "content": one.content} for one in messages]}
+            {
+                "messages": [
+                    {"role": roles[type(message)], "content": message.content}
+                    for message in messages
+                ]
+            }
         ).encode(),
     )
     async with http.open(request) as answer:

@@ -73,7 +73,9 @@ class MixedLoad:
         )
 
         async def stop() -> None:
-            await model.until(lambda model: any(key in one.last_user for one in model.requests))
+            await model.until(
+                lambda model: any(key in request.last_user for request in model.requests)
+            )
             await run.command("olga", "/stop")
 
         run.act(stop())

@@ -185,7 +185,7 @@ class OnEmail(WithDirectChats[_Chat]):
                             return found
                     await self._next()
         except TimeoutError:
-            read = {one.name: one.ever for one in self.chats()}
+            read = {chat.name: chat.ever for chat in self.chats()}
             raise AssertionError(f"waited {PATIENCE_S:g} s in vain\n{read}") from None
 
     async def _looked(self, holds: Callable[[], T]) -> T:

@@ -66,7 +66,7 @@ async def test_a_kill_off_the_record_leaves_no_word(
         run.write("again", f"Once more: {PHRASE}.")
 
         def stands(text: str) -> bool:
-            return any(text in one for one in answers(world.chat("ann")))
+            return any(text in answer for answer in answers(world.chat("ann")))
 
         await run.start()
         await said(run, "/otr")

@@ -24,22 +24,22 @@ def crowd(world: Bot, count: int) -> list[Actor]:
 def all_write(world: Bot, people: Sequence[Actor], *words: str) -> list[Deed]:
     """Let everybody say each word, round by round; none is delivered before all are written."""
     world.telegram.hold()
-    actions = [one.says(f"{word} {one.id}") for word in words for one in people]
+    actions = [person.says(f"{word} {person.id}") for word in words for person in people]
     world.telegram.release()
     return actions
 
 
 async def all_answered(world: Bot, people: Sequence[Actor], *words: str) -> None:
     """Wait for everybody's answers, and fail for one that is missing, foreign or there twice."""
-    for one in people:  # one by one, so that patience is with each of them, not with the crowd
-        await world.until(lambda one=one: len(one.chat.texts) >= len(words))
-    said = {one.id: one.chat.texts for one in people}
-    assert said == {one.id: [f"{word} {one.id}" for word in words] for one in people}
+    for person in people:  # one by one, so that patience is with each of them, not with the crowd
+        await world.until(lambda one=person: len(one.chat.texts) >= len(words))
+    said = {person.id: person.chat.texts for person in people}
+    assert said == {person.id: [f"{word} {person.id}" for word in words] for person in people}
 
 
 def refused(world: Bot) -> list[str]:
     """Return the calls that Telegram refused, for whatever reason."""
-    return [repr(one) for one in world.telegram.calls if one.refusal]
+    return [repr(call) for call in world.telegram.calls if call.refusal]
 
 
 async def test_a_thousand_chats_at_once_are_each_answered_once(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ async def test_a_thousand_chats_at_once_are_each_answered_once(tmp_path: Path) -
         # Once more, so that what is late, or comes twice, is seen: nothing else was said meanwhile.
         all_write(world, people[:1], "bye from")
         await all_answered(world, people[:1], "hello from", "bye from")
-        assert {len(one.chat.texts) for one in people[1:]} == {1}
+        assert {len(person.chat.texts) for person in people[1:]} == {1}
 
 
 async def test_who_writes_twice_in_a_crowd_is_answered_in_order(tmp_path: Path) -> None:

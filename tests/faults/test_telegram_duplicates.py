@@ -99,18 +99,18 @@ async def test_what_waited_while_it_was_down_is_answered_oldest_first(tmp_path: 
         await world.daemon.kill()
         people = (world.ann, world.bob, world.olga)
         for number in range(50):
-            for one in people:
-                one.says(f"message {number} of {one!r}")
+            for person in people:
+                person.says(f"message {number} of {person!r}")
         worse = world.ann.says("worse")
         world.bob.says("/whoami")
         world.ann.edits(world.ann.chat.messages[-1], "better")
         assert worse.update.id > world.telegram.account.updates.waiting[0].id + 100
         await world.daemon.start()
         await world.until(lambda: "better" in world.ann.chat.texts)
-        for one in people:
-            wanted = [f"message {number} of {one!r}" for number in range(50)]
+        for person in people:
+            wanted = [f"message {number} of {person!r}" for number in range(50)]
             await world.until(
-                lambda one=one, wanted=wanted: (
+                lambda one=person, wanted=wanted: (
                     [text for text in one.chat.texts if "message" in text] == wanted
                 )
             )

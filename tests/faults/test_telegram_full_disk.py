@@ -108,15 +108,19 @@ class Work:
         while True:
             changed = self.world.telegram.next_change()
             cards = [
-                one
-                for one in self.world.olga.chat.from_bot
-                if one.buttons and one.id not in pressed
+                message
+                for message in self.world.olga.chat.from_bot
+                if message.buttons and message.id not in pressed
             ]
             if not cards:
                 await changed.wait()
                 continue
             pressed.add(cards[0].id)
-            asked = [one for one in self.world.bob.chat.messages if one.text.startswith("knock ")]
+            asked = [
+                message
+                for message in self.world.bob.chat.messages
+                if message.text.startswith("knock ")
+            ]
             edits = [
                 self.world.bob.edits(asked[-1], asked[-1].text.replace("knock", "softly"))
                 for _ in range(self.edits)
@@ -131,14 +135,14 @@ class Work:
         return (
             all(f"Read in {name}" in ann and f"Knocked in {name}" in bob for name in names)
             and all(action.update.confirmed for action in self.actions)
-            and not any(one.buttons for one in self.world.olga.chat.from_bot)
+            and not any(message.buttons for message in self.world.olga.chat.from_bot)
         )
 
     def hold_to_account(self) -> None:
         """Each answer stands once; a repeat, and only that, says that it may be one."""
         for number in range(self.rounds):
             for chat, said in ((self.world.ann.chat, "Read"), (self.world.bob.chat, "Knocked")):
-                found = [one for one in chat.texts if f"{said} in round {number}." in one]
+                found = [text for text in chat.texts if f"{said} in round {number}." in text]
                 plain = [one for one in found if not one.endswith(REPEAT)]
                 assert len(plain) <= 1, found
                 assert len(found) <= 2, found

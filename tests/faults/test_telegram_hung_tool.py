@@ -16,7 +16,7 @@ HUNG = 20
 def tool_results(world: Bot) -> list[str]:
     """Return what tools told the model, in its newest request."""
     messages = world.model.requests[-1].messages
-    return [str(one["content"]) for one in messages if one["role"] == "tool"]
+    return [str(message["content"]) for message in messages if message["role"] == "tool"]
 
 
 def hang(world: Bot, who: Actor) -> None:
@@ -70,18 +70,18 @@ async def test_many_that_hang_delay_nobody_else_and_stop_ends_each_at_once(tmp_p
     """
     async with bot(tmp_path, channel={"allowed_users": ["*"]}) as world:
         people = [world.telegram.person(f"P{number}") for number in range(HUNG)]
-        for one in people:
-            hang(world, one)
+        for person in people:
+            hang(world, person)
         await world.until(lambda: len(world.bench.runs) == HUNG)
         world.model.call("peek", {"what": "the sky"}, round=0, key="sky")
         world.model.say("Blue.", round=1, key="sky")
         world.bob.says("what about the sky?")
         await world.expect(world.bob.chat, "Blue.")
         assert not any(run.ended for run in world.bench.runs[:HUNG])
-        for one in people:
-            one.says("/stop")
-        for one in people:
-            await stopped(world, one)
+        for person in people:
+            person.says("/stop")
+        for person in people:
+            await stopped(world, person)
         await world.until(lambda: all(run.ended for run in world.bench.runs))
         people[0].says("hello")
         await world.until(lambda: people[0].chat.texts[-1] == "hello")

@@ -29,10 +29,10 @@ async def press_whatever_is_asked(world: Bot) -> None:
     pressed: set[int] = set()
     while True:
         changed = world.telegram.next_change()
-        for one in world.olga.chat.from_bot:
-            if one.buttons and one.id not in pressed:
-                pressed.add(one.id)
-                world.olga.presses(one, "Approve once")
+        for message in world.olga.chat.from_bot:
+            if message.buttons and message.id not in pressed:
+                pressed.add(message.id)
+                world.olga.presses(message, "Approve once")
         await changed.wait()
 
 
@@ -107,6 +107,8 @@ def _hold_to_account(world: Bot) -> None:
     assert sorted(texts) == [ANSWER, WAITING]
     assert [one for one in texts + world.olga.chat.texts if REPEAT in one] == []
     # Where a kill has hit the call as well, Olga is told, beside her cards.
-    cards = [one for one in world.olga.chat.from_bot if one.versions[0].markup is not None]
+    cards = [
+        message for message in world.olga.chat.from_bot if message.versions[0].markup is not None
+    ]
     assert len(cards) == 1
     assert [card.text for card in cards if "approved by" not in card.text] == []

@@ -18,8 +18,8 @@ WAIT_S = 2
 
 def calls_within(world: Bot, chat: Chat, method: str) -> list[str]:
     """Return what was called in a chat while it was to wait; the first refusal begins that."""
-    refused = next(one for one in world.telegram.called(method, chat=chat) if one.refusal)
-    later = [one for one in world.telegram.calls if one.chat == chat.id and one.at > refused.at]
+    refused = next(call for call in world.telegram.called(method, chat=chat) if call.refusal)
+    later = [call for call in world.telegram.calls if call.chat == chat.id and call.at > refused.at]
     return [repr(one) for one in later if one.at < refused.at + WAIT_S]
 
 
@@ -38,7 +38,7 @@ async def test_a_wait_is_kept_to_the_letter_and_in_one_chat_only(
         world.model.say("One, ", "two.", key="ann", round=1)
         world.ann.says("ann")
         await world.until(
-            lambda: any(one.refusal for one in world.telegram.called(method, chat=world.ann.chat))
+            lambda: any(call.refusal for call in world.telegram.called(method, chat=world.ann.chat))
         )
         world.bob.says("bob")
         await world.expect(world.bob.chat, "bob")
@@ -82,7 +82,7 @@ async def test_whichever_call_fails_once_everything_stands_once(
         card = await world.card()
         pressed = world.olga.presses(card, "Approve once")
         await world.until(lambda: "Let me knock.\n\nSo be it." in world.ann.chat.texts)
-        await world.until(lambda: not any(one.buttons for one in world.olga.chat.from_bot))
+        await world.until(lambda: not any(message.buttons for message in world.olga.chat.from_bot))
         await world.telegram.confirmed(hello, asked, pressed)
         waiting = "Waiting for an operator to approve knock."
         said = [text for text in world.ann.chat.texts if text != waiting]
@@ -103,7 +103,9 @@ async def test_a_lost_answer_is_found_although_ids_ran_ahead(tmp_path: Path) -> 
             "sendMessage", Lose(carried_out=True), when=lambda _: _runs_ahead(world)
         )
         world.ann.says("good day")
-        await world.until(lambda: len([one for one in world.ann.chat.messages if one.deleted]) == 1)
+        await world.until(
+            lambda: len([message for message in world.ann.chat.messages if message.deleted]) == 1
+        )
         assert world.ann.chat.texts == ["hello", "good day"]
 
 

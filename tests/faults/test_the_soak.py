@@ -72,7 +72,7 @@ def test_it_goes_by_the_order_that_the_platform_gave(
 ) -> None:
     """A mailbox that numbers two mails the other way round has no other order than that. P2."""
     room = Room("ann")
-    room.stand([answer_to(f"text p.{one}") for one in answers])
+    room.stand([answer_to(f"text p.{answer}") for answer in answers])
     books = Books(owed=[Owed(key=f"text p.{one}", chat=room, deed=-one) for one in (1, 2)])
     sums = books.sums(exceeded=0, runs=[], order=lambda one: int(str(one.deed)))
     assert (sums.lost, sums.out_of_order) == ((), out_of_order)

@@ -430,13 +430,13 @@ async def test_thirty_turns_with_a_model_on_this_machine_end_well(
         assert f"of {window:,} tokens" in answers(world)[-1]
         assert await world.daemon.terminate() == 0
         summaries, paid, told = 0, 0, list[int]()
-        for one in await journal(world):
-            if isinstance(one, entries.Compacted):
-                summaries, paid = summaries + 1, one.usage.input_tokens
-                assert one.usage.input_tokens <= window * 3 // 4
-            elif isinstance(one, entries.TurnFinished):
-                assert one.reason == "model_stop"
-                told.append(one.usage.input_tokens - paid)
+        for entry in await journal(world):
+            if isinstance(entry, entries.Compacted):
+                summaries, paid = summaries + 1, entry.usage.input_tokens
+                assert entry.usage.input_tokens <= window * 3 // 4
+            elif isinstance(entry, entries.TurnFinished):
+                assert entry.reason == "model_stop"
+                told.append(entry.usage.input_tokens - paid)
                 paid = 0
         assert len(told) == turns
         assert summaries > 0

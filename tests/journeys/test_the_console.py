@@ -257,8 +257,8 @@ async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_
         await console.live()
         await expect(console.page.locator("#talks")).to_contain_text("All about tea")
         await expect(console.page.locator("body")).not_to_contain_text("hush")
-        inputs = [one.last_user for one in world.model.requests]
-        assert [one for one in inputs if one.startswith("person: ")] == [
+        inputs = [request.last_user for request in world.model.requests]
+        assert [text for text in inputs if text.startswith("person: ")] == [
             "person: tea one\nbot: tea one\nperson: tea two\nbot: tea two\nperson: tea three\n"
             "bot: tea three"
         ]

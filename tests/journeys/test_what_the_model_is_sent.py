@@ -179,7 +179,7 @@ async def test_thirty_turns_begin_as_the_one_before_each(tmp_path: Path) -> None
         world.model.say("Hello.", round=1, key="hi")
         await world.say("ann", "hi")
         await world.expect("ann", "Hello.")
-        (workspace,) = [one for one in workspaces.iterdir() if one.is_dir()]
+        (workspace,) = [path for path in workspaces.iterdir() if path.is_dir()]
         (workspace / "AGENTS.md").write_text("Answer in rhymes.")
         world.model.call("load_skills", {"name": "tide-tables"}, round=0, key="turn 1:")
         for number in range(1, 31):
@@ -195,7 +195,7 @@ async def test_thirty_turns_begin_as_the_one_before_each(tmp_path: Path) -> None
             )
             await world.say("ann", f"turn {number}: what of fact {number - 1} of the boat?")
             await world.until(lambda n=number: world.chat("ann").answers[-1] == f"yes {n}")
-        sent = [one.messages for one in world.model.requests[2:]]
+        sent = [request.messages for request in world.model.requests[2:]]
         world.model.say("Ho.", key="ho")
         await world.say("bob", "ho")
         await world.until(lambda: world.chat("bob").answers)
@@ -204,8 +204,8 @@ async def test_thirty_turns_begin_as_the_one_before_each(tmp_path: Path) -> None
     assert "Answer in rhymes." not in of_bob, "a workspace is of one conversation"
     prompts = [str(one[0]["content"]) for one in sent]
     assert len(set(prompts)) == 2, "only the skill that was loaded has changed it"
-    assert all("You are Max." in one and "Answer in rhymes." in one for one in prompts)
-    assert sum("Add one hour in summer." in one for one in prompts) == len(prompts) - 1
+    assert all("You are Max." in prompt and "Answer in rhymes." in prompt for prompt in prompts)
+    assert sum("Add one hour in summer." in prompt for prompt in prompts) == len(prompts) - 1
     noted = [str(one[at]["content"]) for one in sent for at in [_newest_words(one)]]
     assert sum("of the boat" in one.partition("turn ")[0] for one in noted) > 30, "notes go along"
     changed = [

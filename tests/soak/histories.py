@@ -26,13 +26,15 @@ def history(
     deed = owed.deed
     assert isinstance(deed, Deed)
     written = deed.wrote.versions[0].at
-    calls = [one for one in telegram.calls if one.chat == owed.chat.id and one.at >= written]
-    until = max((one.at for one in calls if owed.key in one.text), default=telegram.now().at)
+    calls = [call for call in telegram.calls if call.chat == owed.chat.id and call.at >= written]
+    until = max((call.at for call in calls if owed.key in call.text), default=telegram.now().at)
     happened = [(written, f"written as {deed.wrote.id}")]
     happened += [(at, what) for at, what in turns if written <= at <= until]
-    happened += [(one.at, _told(one)) for one in calls if one.at <= until]
+    happened += [(call.at, _told(call)) for call in calls if call.at <= until]
     lines = [f"    {at - began:8.3f}  {what}" for at, what in sorted(happened, key=itemgetter(0))]
-    stand = [f"    stands    {one!r}" for one in owed.chat.from_bot if owed.key in one.text]
+    stand = [
+        f"    stands    {message!r}" for message in owed.chat.from_bot if owed.key in message.text
+    ]
     return [f"  {owed.key} in {owed.chat!r}:", *lines[-MAX_LINES:], *stand]
 
 

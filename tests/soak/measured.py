@@ -34,7 +34,7 @@ class Measured(Value):
 
 def measure(pid: int, data: Path, messages: int) -> Measured:
     """Look at a process and its data directory."""
-    sizes = [one.stat().st_size for one in data.rglob("*") if one.is_file()]
+    sizes = [path.stat().st_size for path in data.rglob("*") if path.is_file()]
     return Measured(pss_mib=pss_mib(pid), disk_mib=sum(sizes) / MIB, messages=messages)
 
 

@@ -86,8 +86,8 @@ class OnDiscord(Place):
     async def look(self) -> None:
         if len(self.discord.calls) != self._looked_at:
             self._looked_at = len(self.discord.calls)
-            for one in self._writers:
-                one.look()
+            for writer in self._writers:
+                writer.look()
 
     async def operate(self) -> None:
         for card in self.discord.from_bot(self._olga.direct):

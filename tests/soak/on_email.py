@@ -41,7 +41,7 @@ class Writer:
         if count > self.read:
             self.read = count
             mails = await self.on.mail.mails(self.address)
-            self.chat.stand([body(one).partition("\n\n-- \n")[0] for one in mails])
+            self.chat.stand([body(mail).partition("\n\n-- \n")[0] for mail in mails])
 
 
 @dataclass(eq=False, kw_only=True)
@@ -80,8 +80,8 @@ class OnEmail(Place):
         return any(self._directory.glob("data/**/read-up-to"))
 
     async def look(self) -> None:
-        for one in self._writers:
-            await one.look()
+        for writer in self._writers:
+            await writer.look()
 
     async def deliver(self, sender: str, mail: EmailMessage) -> None:
         """Let a mail come to the bot."""

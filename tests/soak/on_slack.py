@@ -85,8 +85,8 @@ class OnSlack(Place):
     async def look(self) -> None:
         if len(self.slack.calls) != self._looked_at:
             self._looked_at = len(self.slack.calls)
-            for one in self._writers:
-                one.look()
+            for writer in self._writers:
+                writer.look()
 
     async def operate(self) -> None:
         for card in [*self.slack.standing.get(self._olga.direct, {}).values()]:

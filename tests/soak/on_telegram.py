@@ -170,7 +170,7 @@ class OnTelegram(Place):
     def too_early(self, lives: Sequence[float]) -> tuple[int, Sequence[str]]:
         calls = self._telegram.calls
         early = disobeyed(calls, lives)
-        exceeding = [repr(one) for one in calls if is_exceeding(one)]
+        exceeding = [repr(call) for call in calls if is_exceeding(call)]
         return self._telegram.exceeded + len(early), [*early[:5], *exceeding[:20]]
 
     def history(

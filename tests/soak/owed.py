@@ -31,14 +31,14 @@ class Owed(Value):
     def is_answered(self) -> bool:
         """Whether the end of its answer stands."""
         return any(
-            self._is_end(one.text)
-            for one in reversed(self.chat.messages)
-            if one.is_from_bot and not one.deleted
+            self._is_end(message.text)
+            for message in reversed(self.chat.messages)
+            if message.is_from_bot and not message.deleted
         )
 
     def places(self) -> tuple[list[int], list[int]]:
         """Return the ids of the messages that end its answer: plain ones, and possible repeats."""
-        found = [one for one in self.chat.from_bot if self._is_end(one.text)]
+        found = [message for message in self.chat.from_bot if self._is_end(message.text)]
         plain = [one.id for one in found if not one.text.endswith(REPEAT)]
         return plain, [one.id for one in found if one.text.endswith(REPEAT)]
 

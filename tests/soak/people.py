@@ -43,8 +43,8 @@ class Crowd:
     async def look(self) -> None:
         """See what stands, again and again, and be Olga, who approves every card once."""
         while True:
-            for one in self.places:
-                await one.look()
+            for place in self.places:
+                await place.look()
             if self.operator is not None:
                 await self.operator.operate()
             self._looked.set()
@@ -55,7 +55,7 @@ class Crowd:
         """Write one to three messages, wait for the answers, think, and begin again."""
         number = 0
         may_ask = self.operator is not None and line.may_ask
-        kinds = KINDS if may_ask else [one for one in KINDS if one != "ask"]
+        kinds = KINDS if may_ask else [kind for kind in KINDS if kind != "ask"]
         while not self.is_over():
             owed: list[Owed] = []
             for _ in range(self.chance.randint(1, MAX_AT_ONCE)):

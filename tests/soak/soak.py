@@ -121,11 +121,13 @@ async def _opened(
     soak: Soak, directory: Path, *, command: tuple[str, ...], launch: Launch
 ) -> AsyncGenerator[_Here]:
     """Open every place, and the daemon when they stand; at the end it is told to end, and does."""
-    places = [PLACES[one](random.Random(f"{soak.seed} {one}")) for one in soak.channels]
+    places = [PLACES[channel](random.Random(f"{soak.seed} {channel}")) for channel in soak.channels]
     model = SoakModel(random.Random(f"{soak.seed} model"))
     async with open_harness(directory, model, lambda: None) as harness, AsyncExitStack() as stack:
         group = harness.group
-        told = {one.name: await one.open(stack, group, soak.people, directory) for one in places}
+        told = {
+            place.name: await place.open(stack, group, soak.people, directory) for place in places
+        }
         operated = next((one for one in OPERATED if one in told), "")
         secrets = {key: value for one in told.values() for key, value in one.secrets.items()}
         daemon = harness.daemon(
@@ -133,7 +135,7 @@ async def _opened(
         )
         here = _Here(
             places=places,
-            operator=next((one for one in places if one.name == operated), None),
+            operator=next((place for place in places if place.name == operated), None),
             model=model,
             bench=harness.bench,
             daemon=daemon,
@@ -216,8 +218,8 @@ class _Run:
     async def _all_heard(self) -> None:
         """Wait until the bot listens everywhere."""
         async with asyncio.timeout(PATIENCE_S):
-            for one in self.here.places:
-                await self._crowd.until(lambda one=one: self.here.daemon.check() or one.is_heard)
+            for place in self.here.places:
+                await self._crowd.until(lambda one=place: self.here.daemon.check() or one.is_heard)
 
     async def _write(self) -> None:
         try:
@@ -261,10 +263,10 @@ class _Run:
     def _sum_up(self, begin: Measured, end: Measured) -> Came:
         middle = self._looks[0]
         earlier, later = memory_halves(self._looks)
-        early = [one.too_early(self._troubles.lives) for one in self.here.places]
+        early = [place.too_early(self._troubles.lives) for place in self.here.places]
         orders = {
             line.chat.id: order
-            for place, order in [(one, one.order()) for one in self.here.places]
+            for place, order in [(place, place.order()) for place in self.here.places]
             for line in place.lines
         }
         sums = self._crowd.books.sums(

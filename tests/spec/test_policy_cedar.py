@@ -51,7 +51,7 @@ def _principals(statement: Statement) -> str:
 
 
 def _actions(statement: Statement) -> str:
-    return _any_of(f"context.action like {json.dumps(one)}" for one in statement.actions)
+    return _any_of(f"context.action like {json.dumps(action)}" for action in statement.actions)
 
 
 def _resources(statement: Statement) -> str:
@@ -70,7 +70,9 @@ def _resources(statement: Statement) -> str:
 
 
 def _named(statement: Statement, number: int) -> str:
-    return _any_of(f"context.r{number} like {json.dumps(one)}" for one in statement.resources)
+    return _any_of(
+        f"context.r{number} like {json.dumps(resource)}" for resource in statement.resources
+    )
 
 
 def _condition(statement: Statement, name: str) -> str:
@@ -96,7 +98,7 @@ def asked(statements: list[Statement], query: Query) -> str:
         names.append(query.principal.id)
     user = {"uid": ASKER, "attrs": {}, "parents": [{"type": "Name", "id": n} for n in names]}
     entities = json.dumps([user])
-    policies = cedarpy.PolicySet.from_str("\n".join(cedar(one) for one in statements))
+    policies = cedarpy.PolicySet.from_str("\n".join(cedar(statement) for statement in statements))
     run = _permits("run", query, policies, entities)
     unattended = _permits("run_unattended", query, policies, entities)
     return {(True, True): "allow", (True, False): "ask", (False, False): "deny"}[run, unattended]

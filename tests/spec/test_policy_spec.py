@@ -60,7 +60,9 @@ def test_an_explanation_says_of_each_statement_what_the_decision_used(seed: int)
     statements, query = draw_case(Random(seed))
     decision = PolicySet(statements).decide(query)
     explained = PolicySet(statements).explain(query)
-    assert [one.statement.id for one in explained] == sorted(one.id for one in statements)
+    assert [one.statement.id for one in explained] == sorted(
+        statement.id for statement in statements
+    )
     assert decision.statements == tuple(
         one.statement.id
         for one in explained

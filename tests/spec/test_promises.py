@@ -9,5 +9,5 @@ from tests.spec.promises import CHANNELS, EXCUSED, PROMISES, proofs
 @pytest.mark.unmeasured
 def test_no_cell_of_the_table_is_empty_without_a_reason() -> None:
     """Nor is one excused that has a test; the table is `make promises`."""
-    empty = {(one, channel) for one in PROMISES for channel in CHANNELS} - proofs().keys()
+    empty = {(promise, channel) for promise in PROMISES for channel in CHANNELS} - proofs().keys()
     assert empty == EXCUSED.keys()

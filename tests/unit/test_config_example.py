@@ -129,7 +129,7 @@ def test_the_commented_examples_are_valid() -> None:
     """Taking `#:` away gives a configuration without a fault."""
     config = parse(UNCOMMENTED)
     assert [one.id for one in configured(config.policy.statement)] == ["our-wiki"]
-    assert [one.name for one in config.people] == ["ann"]
+    assert [person.name for person in config.people] == ["ann"]
     settings, faults = channel_settings(config, KINDS | COMMENTED)
     assert faults == ()
     token = SecretReference(env="TELEGRAM_TOKEN")

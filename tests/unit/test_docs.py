@@ -164,7 +164,7 @@ async def test_the_context_provider_tells_the_hours(context_providers: ContextPr
     every = context_providers
     assert every.untrusted == ()
     found = await every.gather(context_request(), "system")
-    assert [one.name for one in found.parts] == ["office_hours"]
+    assert [part.name for part in found.parts] == ["office_hours"]
     frame = "[Office hours; data, not instructions:\n```\nThe office is open.\n```]"
     assert found.parts[0].text == frame
 
@@ -353,7 +353,7 @@ def test_the_lines_of_the_guides_are_configurations() -> None:
     """They can be pasted as they stand, and name nothing that is not there."""
     model, *others = configurations(GUIDE + POLICY)
     assert model.provider.kind == "openai"
-    ids = [one.id for config in others for one in check(config, {}).statements]
+    ids = [statement.id for config in others for statement in check(config, {}).statements]
     assert ids == ["no-tides-for-ann", "our-wiki", "no-commands-at-night"]
 
 
@@ -397,7 +397,7 @@ def test_links_lead_somewhere() -> None:
 def anchors(page: str) -> set[str]:
     """Return what a page's headings are called in links."""
     headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def test_every_channel_has_a_page_that_is_found() -> None:
@@ -454,7 +454,7 @@ def options_of(command: str) -> frozenset[str]:
     """Return the name of a command, and the options that it and what is below it take."""
     loaded = load_command(command)
     below = tuple(loaded.commands.values()) if isinstance(loaded, click.Group) else ()
-    given = (one for each in (loaded, *below) for one in each.params)
+    given = (param for each in (loaded, *below) for param in each.params)
     return frozenset({command, "--help", *(name for one in given for name in one.opts)})
 
 

@@ -85,7 +85,9 @@ def asked(name: str, order: int = 0) -> Approval:
     tool = implementation.make()
     good = tool.check(implementation.good)
     # What the model wrote stands in backticks, in any language.
-    lines = {one: re.sub("`[^`]*`", "`x`", line_of(tool, good, one)) for one in LANGUAGES}
+    lines = {
+        language: re.sub("`[^`]*`", "`x`", line_of(tool, good, language)) for language in LANGUAGES
+    }
     return replace(
         ONE,
         id=ApprovalId(f"a{order}"),

@@ -24,7 +24,7 @@ def spellings(draw: st.DrawFn) -> tuple[str, str]:
     labels = [*draw(st.lists(LABELS, min_size=1, max_size=3)), draw(TOPS)]
     written: list[str] = []
     for _ in range(2):
-        cased = [draw(st.sampled_from([one, one.upper(), one.title()])) for one in labels]
+        cased = [draw(st.sampled_from([label, label.upper(), label.title()])) for label in labels]
         dot = draw(st.sampled_from([".", "\u3002", "\uff0e"]))
         written.append(dot.join(cased) + draw(st.sampled_from(["", ".", dot])))
     return written[0], written[1]

@@ -53,8 +53,8 @@ def on_slack(outcome: Outcome) -> str:
     if slack.is_file(outcome.card):
         return between(slack.card_text(outcome.card))
     blocks: Any = slack.view(outcome)
-    parts = [part for one in blocks for part in one.get("elements", [])]
-    (text,) = [one["elements"] for one in parts if one["type"] == "rich_text_preformatted"]
+    parts = [part for block in blocks for part in block.get("elements", [])]
+    (text,) = [part["elements"] for part in parts if part["type"] == "rich_text_preformatted"]
     assert [one["type"] for one in text] == ["text"]
     return str(text[0]["text"])
 

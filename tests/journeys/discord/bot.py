@@ -48,7 +48,11 @@ class Bot:
 
     def texts(self, channel: int) -> list[str]:
         """The bot's messages of a chat, cards apart."""
-        return [one.content for one in self.discord.from_bot(channel) if "**" not in one.content]
+        return [
+            message.content
+            for message in self.discord.from_bot(channel)
+            if "**" not in message.content
+        ]
 
     async def expect(self, channel: int, *texts: str) -> None:
         """Wait until the bot's messages of a chat are exactly these."""
@@ -57,7 +61,9 @@ class Bot:
     async def card(self) -> Message:
         """Wait for a card that Olga can press, and return the newest."""
         found = await self.until(
-            lambda: [one for one in self.discord.from_bot(self.olga.direct) if one.components]
+            lambda: [
+                message for message in self.discord.from_bot(self.olga.direct) if message.components
+            ]
         )
         return found[-1]
 
@@ -70,7 +76,7 @@ class Bot:
     def button(self, card: Message, label: str) -> str:
         """What a card's button carries."""
         buttons = [one for row in card.components for one in row["components"]]
-        return next(str(one["custom_id"]) for one in buttons if one["label"] == label)
+        return next(str(button["custom_id"]) for button in buttons if button["label"] == label)
 
 
 @asynccontextmanager

@@ -121,4 +121,4 @@ async def test_a_slash_command_and_a_deletion_are_obeyed(tmp_path: Path) -> None
         here.model.say("bye", key="bye")
         here.ann.says(here.ann.direct, "bye")
         await here.until(lambda: here.texts(here.ann.direct)[-1] == "bye")
-        assert [one.last_user for one in here.model.requests] == ["count", "bye"]
+        assert [request.last_user for request in here.model.requests] == ["count", "bye"]

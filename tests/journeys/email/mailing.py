@@ -61,7 +61,7 @@ class Mailing:
         """Wait until somebody's mails are exactly these."""
 
         def are_there(mails: list[EmailMessage]) -> list[EmailMessage]:
-            return mails if [body(one) for one in mails] == list(texts) else []
+            return mails if [body(mail) for mail in mails] == list(texts) else []
 
         return await self.until(who, are_there)
 

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
 
 async def carded(here: Mailing) -> EmailMessage:
     """Wait for a card in Olga's mail."""
-    return (await here.until(here.olga, lambda mails: [one for one in mails if links(one)]))[-1]
+    return (await here.until(here.olga, lambda mails: [mail for mail in mails if links(mail)]))[-1]
 
 
 async def test_a_mail_is_answered_once_in_its_thread_across_a_kill(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ async def test_a_mail_is_answered_once_in_its_thread_across_a_kill(tmp_path: Pat
             )
         await here.daemon.start()
         mails = await here.expect(here.ann, "It is 4.", "It is 6.", "It is 8.")
-        assert {one["Subject"] for one in mails} == {"Re: the sums"}
-        assert len({one["References"].split()[0] for one in mails[:1]}) == 1
+        assert {mail["Subject"] for mail in mails} == {"Re: the sums"}
+        assert len({mail["References"].split()[0] for mail in mails[:1]}) == 1
         said = [message["content"] for message in here.model.requests[-1].messages]
         assert any("It is 4." in str(one) for one in said), "it is one conversation"
 
@@ -71,12 +71,14 @@ async def test_an_approval_is_asked_and_given_by_mail(tmp_path: Path) -> None:
         await here.says(here.ann, "", subject=once)
         await here.write(here.ann, mail_from(here.olga, here.bot, subject=once, verdict=""))
         await here.says(here.olga, "", subject=once)
-        await here.until(here.ann, lambda mails: "So be it." in [body(one) for one in mails])
+        await here.until(here.ann, lambda mails: "So be it." in [body(mail) for mail in mails])
         await here.until(
-            here.olga, lambda mails: [one for one in mails if "approved by olga" in body(one)]
+            here.olga, lambda mails: [mail for mail in mails if "approved by olga" in body(mail)]
         )
         # Ann may have been an approver who answers from another address of hers.
-        await here.until(here.ann, lambda mails: [one for one in mails if "Say which" in body(one)])
+        await here.until(
+            here.ann, lambda mails: [mail for mail in mails if "Say which" in body(mail)]
+        )
         assert here.bench.ran("knock") == ["on wood"]
 
 
@@ -86,9 +88,11 @@ async def test_a_denial_says_why_in_the_mail_that_denies(tmp_path: Path) -> None
         here.model.say("So not.", round=1, key="please knock")
         await here.says(here.ann, "please knock", subject="a favour")
         card = await carded(here)
-        [deny] = [one for one in links(card) if "[zc:d:" in one]
+        [deny] = [link for link in links(card) if "[zc:d:" in link]
         await here.says(here.olga, "not on a Sunday\n\n-- \nOlga", subject=deny)
-        await here.until(here.ann, lambda mails: "So not." in [body(one) for one in mails])
-        (result,) = [one for one in here.model.requests[-1].messages if one["role"] == "tool"]
+        await here.until(here.ann, lambda mails: "So not." in [body(mail) for mail in mails])
+        (result,) = [
+            message for message in here.model.requests[-1].messages if message["role"] == "tool"
+        ]
         assert "not on a Sunday" in str(result["content"])
         assert here.bench.runs == []

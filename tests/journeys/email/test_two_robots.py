@@ -33,7 +33,7 @@ async def test_a_robot_is_answered_so_often_and_people_go_on(tmp_path: Path) -> 
     """
     async with mailing(tmp_path, channel={"sender_per_hour": 3}) as here:
         mails = await answers_itself(here, here.ann, 3)
-        assert {one["auto-submitted"] for one in mails} == {AUTOMATIC}
+        assert {mail["auto-submitted"] for mail in mails} == {AUTOMATIC}
         here.model.say("It is 4.", key="What is 2+2?")
         await here.says(here.bob, "What is 2+2?", subject="the sums")
         await here.expect(here.bob, "It is 4.")
@@ -53,4 +53,4 @@ async def test_many_robots_stop_the_account_which_says_so(tmp_path: Path) -> Non
         [line] = [one for one in here.daemon.stderr.splitlines() if "look like a loop" in one]
         assert "3 mails within an hour" in line
         assert await here.mail.mails(here.bob) == []
-        assert {body(one) for one in await here.mail.mails(here.ann)} == {"You are welcome."}
+        assert {body(mail) for mail in await here.mail.mails(here.ann)} == {"You are welcome."}

@@ -62,9 +62,9 @@ class Bot:
     def texts(self, channel: str, *, thread: str = "") -> list[str]:
         """What they say, cards apart."""
         return [
-            standing(one, self.slack).text
-            for one in self.messages(channel)
-            if not _is_card(one) and (one.get("thread_ts") or "") == thread
+            standing(message, self.slack).text
+            for message in self.messages(channel)
+            if not _is_card(message) and (message.get("thread_ts") or "") == thread
         ]
 
     async def expect(self, channel: str, *texts: str, thread: str = "") -> None:
@@ -75,7 +75,9 @@ class Bot:
         """Wait for a card that Olga can press, and return the newest."""
         found = await self.until(
             lambda: [
-                one for one in self.messages(self.olga.direct) if standing(one, self.slack).buttons
+                message
+                for message in self.messages(self.olga.direct)
+                if standing(message, self.slack).buttons
             ]
         )
         return found[-1]
@@ -90,7 +92,7 @@ class Bot:
         """What a card's button carries: its action, and the call."""
         rows = [one for one in cast("list[Json]", card["blocks"]) if one["type"] == "actions"]
         buttons = [one for row in rows for one in cast("list[Json]", row["elements"])]
-        said = {str(cast("Json", one["text"])["text"]): one for one in buttons}
+        said = {str(cast("Json", button["text"])["text"]): button for button in buttons}
         return str(said[label]["action_id"]), str(said[label]["value"])
 
 

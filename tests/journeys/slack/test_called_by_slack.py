@@ -40,6 +40,6 @@ async def test_what_slack_calls_with_is_answered_pressed_and_read_back(tmp_path:
         await second.confirmed.wait()
         said = ["to one", "to two"]  # beside the command's answer, which the kill may have delayed
         await here.until(
-            lambda: [one for one in here.texts(here.ann.direct) if one in said] == said
+            lambda: [text for text in here.texts(here.ann.direct) if text in said] == said
         )
         assert here.bench.ran("knock") == ["on wood"]

@@ -59,9 +59,11 @@ class Bot:
 
     async def card(self) -> Message:
         """Wait for a card that Olga can press, and return the newest."""
-        return (await self.until(lambda: [one for one in self.olga.chat.from_bot if one.buttons]))[
-            -1
-        ]
+        return (
+            await self.until(
+                lambda: [message for message in self.olga.chat.from_bot if message.buttons]
+            )
+        )[-1]
 
     async def restart(self) -> None:
         """Kill the daemon with -9 and start it again."""

@@ -83,8 +83,8 @@ async def test_a_thousand_turns_on_telegram_end_well(tmp_path: Path) -> None:
         rows = [row async for row in TURNS.all(store, state="closed")]
     finally:
         await store.aclose()
-    opened = [one for one in journal if isinstance(one, entries.TurnOpened)]
-    ended = [one.reason for one in journal if isinstance(one, entries.TurnFinished)]
+    opened = [entry for entry in journal if isinstance(entry, entries.TurnOpened)]
+    ended = [entry.reason for entry in journal if isinstance(entry, entries.TurnFinished)]
     assert FACT in opened[2].user.content
     assert len(opened) == len(rows) == turns
     assert ended == ["model_stop"] * turns

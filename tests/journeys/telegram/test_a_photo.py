@@ -66,5 +66,5 @@ async def test_an_endpoint_that_refuses_the_photo_is_asked_without_it(tmp_path: 
         here.model.say("I can't see it.", key="what is it")
         here.ann.sends("photo", photo(), name="a.jpg", caption="what is it?")
         await here.expect(here.ann.chat, "I can't see it.")
-        assert [bool(one.parts) for one in here.model.requests] == [True, False]
+        assert [bool(request.parts) for request in here.model.requests] == [True, False]
         assert "[file 1 is not shown]" in here.model.requests[-1].last_user

@@ -24,7 +24,7 @@ async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path
         gate.open()
         await here.expect(here.ann.chat, "One, two, three.")
         await here.telegram.confirmed(said)
-        assert [one.type for one in message.versions[-1].formatted.entities] == ["bold"]
+        assert [entity.type for entity in message.versions[-1].formatted.entities] == ["bold"]
         assert len(here.telegram.called("sendMessage")) == 1
 
 
@@ -54,7 +54,9 @@ async def test_a_denial_asks_for_its_reason_and_takes_only_a_reply_to_that(tmp_p
         card = await here.card()
         here.olga.presses(card, "Deny, because …")
         asked = (
-            await here.until(lambda: [one for one in here.olga.chat.from_bot if one.asks_for_reply])
+            await here.until(
+                lambda: [message for message in here.olga.chat.from_bot if message.asks_for_reply]
+            )
         )[-1]
         assert asked.reply_to is card
         await here.restart()
@@ -78,7 +80,9 @@ async def test_questions_come_into_the_operators_group_where_one_is_configured(
         here.model.call("knock", {"what": "on wood"}, round=0)
         here.model.say("So be it.", round=1)
         here.ann.says("please knock")
-        (card,) = await here.until(lambda: [one for one in office.from_bot if one.buttons])
+        (card,) = await here.until(
+            lambda: [message for message in office.from_bot if message.buttons]
+        )
         strange, curious = (
             here.mallory.presses(card, "Approve once"),
             here.bob.presses(card, "Deny"),
@@ -128,7 +132,7 @@ async def test_a_topic_is_a_conversation_of_its_own(tmp_path: Path) -> None:
         here.ann.says("@zero_bot first", chat=forum, thread=first.id)
         here.ann.says("@zero_bot second", chat=forum, thread=second.id)
         await here.until(lambda: {"in one", "in two"} <= set(forum.texts))
-        threads = {one.text: one.thread for one in forum.from_bot if one.text}
+        threads = {message.text: message.thread for message in forum.from_bot if message.text}
         assert threads == {"in one": first.id, "in two": second.id}
         assert len(here.model.requests[-1].messages) == 2
 

@@ -42,4 +42,4 @@ async def test_a_menu_that_is_refused_stops_nothing(tmp_path: Path) -> None:
         here.model.say("hello Ann")
         here.ann.says("hi")
         await here.expect(here.ann.chat, "hello Ann")
-        assert all(one.refusal for one in here.telegram.called("setMyCommands"))
+        assert all(call.refusal for call in here.telegram.called("setMyCommands"))

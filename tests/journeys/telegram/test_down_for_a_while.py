@@ -59,7 +59,7 @@ async def test_a_group_that_becomes_a_supergroup_meanwhile_keeps_its_conversatio
         here.ann.says("@zero_bot which colour?", chat=new)
         await here.daemon.start()
         await here.until(lambda: any("it is blue" in text for text in new.texts))
-        asked = [one for one in here.model.requests if "colour" in one.last_user]
+        asked = [request for request in here.model.requests if "colour" in request.last_user]
         assert [len(one.messages) for one in asked] >= [4]
 
 

@@ -15,15 +15,15 @@ SUMS = "name;sum\nÄnne;3,50 €\n"
 
 def plan(here: Bot, *names: str, caption: str = "here") -> None:
     """Have the model write files, send them in one go, and say so."""
-    here.model.calls(*[("write_file", {"path": one, "content": SUMS}) for one in names], round=0)
+    here.model.calls(*[("write_file", {"path": name, "content": SUMS}) for name in names], round=0)
     here.model.calls(
-        *[("send_file", {"path": one, "caption": f"{caption} {one}"}) for one in names], round=1
+        *[("send_file", {"path": name, "caption": f"{caption} {name}"}) for name in names], round=1
     )
     here.model.say("There they are.", round=2)
 
 
 def documents(chat: Chat) -> list[Message]:
-    return [one for one in chat.from_bot if "document" in one.media]
+    return [message for message in chat.from_bot if "document" in message.media]
 
 
 def content(here: Bot, message: Message) -> bytes:
@@ -32,7 +32,7 @@ def content(here: Bot, message: Message) -> bytes:
 
 
 def captions(chat: Chat) -> list[str]:
-    return [one.text for one in documents(chat)]
+    return [document.text for document in documents(chat)]
 
 
 async def test_files_arrive_byte_for_byte_in_order_and_once(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ async def test_files_arrive_byte_for_byte_in_order_and_once(tmp_path: Path) -> N
         await here.until(lambda: "There they are." in here.ann.chat.texts)
         await here.until(lambda: len(documents(here.ann.chat)) == 2)
         assert captions(here.ann.chat) == ["here a.csv", "here b.csv"]
-        for one in documents(here.ann.chat):
-            assert content(here, one) == SUMS.encode()
+        for document in documents(here.ann.chat):
+            assert content(here, document) == SUMS.encode()
         await here.restart()
         here.model.say("Nothing more.", key="more")
         here.ann.says("more?")

@@ -29,10 +29,10 @@ async def test_an_answer_is_seen_while_it_is_written_and_stands_once(tmp_path: P
         gate.open()
         await here.expect(here.ann.chat, "One, two, three.")
         (message,) = here.ann.chat.from_bot
-        assert [one.type for one in message.versions[-1].formatted.entities] == ["bold"]
+        assert [entity.type for entity in message.versions[-1].formatted.entities] == ["bold"]
         assert message.texts == ["One, two, three."]
         assert here.telegram.draft(here.ann.chat) is None
-        assert len({one.id for one in here.ann.chat.drafted}) == 1
+        assert len({draft.id for draft in here.ann.chat.drafted}) == 1
 
 
 async def test_a_tool_call_makes_it_a_message_before_anybody_is_asked(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ async def test_a_draft_that_is_too_long_goes_on_in_the_next_message(tmp_path: Pa
         gate.open()
         await here.until(lambda: here.ann.chat.texts[-1].endswith("end."))
         assert " ".join(here.ann.chat.texts).split() == "".join((*words, "end.")).split()
-        assert [one.texts for one in here.ann.chat.from_bot] == [
-            [one] for one in here.ann.chat.texts
+        assert [message.texts for message in here.ann.chat.from_bot] == [
+            [text] for text in here.ann.chat.texts
         ]
         assert here.ann.chat.from_bot[0] is full
 

@@ -20,7 +20,7 @@ NOT_THIS = Refuse(code=400, description="Bad Request: RICH_MESSAGE_CONTENT_REQUI
 
 
 def is_rich(chat: Chat) -> list[bool]:
-    return [one.versions[-1].rich is not None for one in chat.from_bot]
+    return [message.versions[-1].rich is not None for message in chat.from_bot]
 
 
 async def test_a_table_is_one_while_it_is_written_and_when_it_stands(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ async def test_a_table_is_one_while_it_is_written_and_when_it_stands(tmp_path: P
         )
         second.open()
         await here.expect(here.ann.chat, SHOWN)
-        assert [one.texts for one in here.ann.chat.from_bot] == [[SHOWN]]
+        assert [message.texts for message in here.ann.chat.from_bot] == [[SHOWN]]
         assert is_rich(here.ann.chat) == [True]
         assert here.telegram.draft(here.ann.chat) is None
 

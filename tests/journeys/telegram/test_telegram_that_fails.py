@@ -68,7 +68,9 @@ async def test_a_refused_answer_is_told_to_the_operator(tmp_path: Path) -> None:
         )
         here.model.say("hello")
         here.ann.says("hi")
-        await here.until(lambda: any("blocked by the user" in one for one in here.olga.chat.texts))
+        await here.until(
+            lambda: any("blocked by the user" in text for text in here.olga.chat.texts)
+        )
         assert here.ann.chat.texts == []
 
 

@@ -234,7 +234,7 @@ def test_old_results_become_a_line_before_a_turn_is_left_out() -> None:
 
 def test_a_turn_too_large_is_cut_between_rounds() -> None:
     """Its own message and the last two rounds stay, and every call has its result (K12)."""
-    rounds = tuple(one for n in range(12) for one in calls(n, 6, 6))
+    rounds = tuple(call for n in range(12) for call in calls(n, 6, 6))
     history = (*talk(3)[:-1], said(9), *rounds)
     whole = made(inputs(history, start=6, window=1_700))
     assert whole.tokens <= 1_275
@@ -272,8 +272,8 @@ def test_a_call_loses_its_middle_when_nothing_else_is_left(rounds: tuple[Message
     assert len(whole.messages) == 2 + len(rounds)
     cut = str(whole.messages[2:])
     assert "characters left out for lack of room" in cut
-    for one in whole.messages:
-        for call in one.tool_calls if isinstance(one, AssistantMessage) else ():
+    for message in whole.messages:
+        for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
             assert isinstance(json.loads(call.arguments), dict)
 
 
@@ -346,9 +346,11 @@ def test_every_request_fits_and_pairs(
     assert whole.tokens <= window - reserve_of(window)
     assert messages[start] in whole.messages
     owed = 0
-    for one in whole.messages:
-        assert (owed > 0) == isinstance(one, ToolMessage)
-        owed = len(one.tool_calls) if isinstance(one, AssistantMessage) else owed - (owed > 0)
+    for message in whole.messages:
+        assert (owed > 0) == isinstance(message, ToolMessage)
+        owed = (
+            len(message.tool_calls) if isinstance(message, AssistantMessage) else owed - (owed > 0)
+        )
 
 
 def test_what_fills_the_window_adds_up() -> None:

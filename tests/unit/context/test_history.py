@@ -127,7 +127,7 @@ def test_a_line_stands_for_files_that_are_old() -> None:
 
 
 def said(digests: list[str], note: str) -> UserMessage:
-    files = tuple(part(one, size_bytes=ord(one)) for one in digests)
+    files = tuple(part(digest, size_bytes=ord(digest)) for digest in digests)
     return UserMessage(content="x", note=note, files=files)
 
 

@@ -67,7 +67,7 @@ async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(worl
 async def test_forwarded_words_bring_what_they_are_about(world: World) -> None:
     """It comes first, though none of them are the person's own."""
     facts = ("the bicycle is red", "tea is green")
-    kept = (asks_for(*(("remember", f'{{"text": "{one}"}}') for one in facts)), says("noted"))
+    kept = (asks_for(*(("remember", f'{{"text": "{fact}"}}') for fact in facts)), says("noted"))
     async with world.running() as house:
         world.model.will(*kept)
         await house.say("keep these")
@@ -143,9 +143,9 @@ async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None
         await house.event(Edited(message="p2", said=Said(text="uno")))
         await house.say("two")
         contents = [message.content for message in world.model.requests[-1].messages[1:]]
-        assert [one.startswith(OPENING) for one in contents] == [False] * (len(contents) - 1) + [
-            True
-        ]
+        assert [content.startswith(OPENING) for content in contents] == [False] * (
+            len(contents) - 1
+        ) + [True]
         assert contents[-1].endswith("\n\ntwo")
 
 

@@ -71,7 +71,7 @@ async def test_numbers_go_on_within_a_conversation(world: World) -> None:
         await send(house, "one", file(world, "a.txt"), file(world, "b.txt"))
         await send(house, "two", file(world, "c.txt"))
         await send(house, "three", file(world, "d.txt"), who="ben")
-        assert [one.number for one in await rows(house)] == [1, 2, 3, 1]
+        assert [row.number for row in await rows(house)] == [1, 2, 3, 1]
 
 
 @pytest.mark.parametrize("said_bytes", [1_001, None])
@@ -92,9 +92,9 @@ async def test_a_file_that_is_too_large_does_not_come(
             f"look\n\n{HEAD}1. `a.txt`: did not come, tell the person: {why}\n"
             "2. `b.txt`: text, 4 bytes]"
         ]
-        assert [bool(one.digest) for one in await rows(house)] == [False, True]
+        assert [bool(row.digest) for row in await rows(house)] == [False, True]
         here = (await house.rows(RowKind.INBOX))[0].conversation
-        [missed] = [vars(one) for one in caplog.records if one.msg == "attachment_missed"]
+        [missed] = [vars(record) for record in caplog.records if record.msg == "attachment_missed"]
         assert missed["zeroclaw_fields"] == {"channel": "chat", "conversation": here, "reason": why}
 
 
@@ -113,7 +113,7 @@ async def test_all_files_of_a_message_have_one_bound(world: World) -> None:
     async with world.running() as house:
         files = [file(world, name, b"x" * 900, said_bytes=900) for name in ("a", "b")]
         await send(house, "look", *files, file(world, "c", b"x" * 600))
-        failed = [one.failed for one in await rows(house)]
+        failed = [row.failed for row in await rows(house)]
         assert failed == ["", "all files of one message may have 1,500 bytes, and 600 are left", ""]
 
 
@@ -201,7 +201,7 @@ async def test_a_stop_ends_the_wait_for_a_file(world: World) -> None:
         await send(house, "look", file(world, "a.txt"))
         await house.say("/stop")
         assert await house.states() == ["stopped", "answered"]
-        assert [one.failed for one in await rows(house)] == [
+        assert [row.failed for row in await rows(house)] == [
             "the answer was stopped before it came"
         ]
 
@@ -214,7 +214,7 @@ async def test_a_stop_by_somebody_else_ends_no_wait(world: World) -> None:
         await house.say("/stop", "cleo", room="r")
         assert await rows(house) == []
         await house.advance(1.0)
-        assert [one.failed for one in await rows(house)] == [""]
+        assert [row.failed for row in await rows(house)] == [""]
 
 
 async def test_a_late_stop_of_a_revoked_persons_turn_ends_no_wait(world: World) -> None:
@@ -231,7 +231,7 @@ async def test_a_late_stop_of_a_revoked_persons_turn_ends_no_wait(world: World) 
         await house.settle()
         assert await rows(house) == []
         await house.advance(1.0)
-        assert [one.failed for one in await rows(house)] == [""]
+        assert [row.failed for row in await rows(house)] == [""]
 
 
 async def test_an_interrupting_message_ends_the_wait_for_a_file(world: World) -> None:
@@ -322,12 +322,12 @@ async def test_a_kill_while_a_file_is_fetched_repeats_only_that(world: World) ->
     async with world.running() as house:
         world.platforms["chat"].will("fetch", None, Hang())
         await send(house, "look", file(world, "a.txt"), file(world, "b.txt"))
-        assert [one.number for one in await rows(house)] == [1]
+        assert [row.number for row in await rows(house)] == [1]
     async with world.running() as house:
         await house.settle()
         asked = [call.key for call in world.platforms["chat"].called("fetch")]
         assert asked == ["a.txt", "b.txt", "b.txt"]
-        assert [one.number for one in await rows(house)] == [1, 2]
+        assert [row.number for row in await rows(house)] == [1, 2]
         assert house.texts() == ["ok"]
 
 
@@ -350,7 +350,7 @@ async def test_a_kill_around_the_record_of_a_file_asks_for_it_at_most_twice(
         await house.settle()
         expected = 2 if point is DurablePoint.FETCHED else 1
         assert len(world.platforms["chat"].called("fetch")) == expected
-        assert [one.number for one in await rows(house)] == [1]
+        assert [row.number for row in await rows(house)] == [1]
         assert house.texts() == ["ok"]
 
 
@@ -411,7 +411,7 @@ async def test_a_file_that_comes_just_as_its_message_is_withdrawn_is_not_kept(wo
         attached = replace(envelope, attachments=(file(world, "a.txt", b"tulip"),))
 
         async def withdraw(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(one, PutBlob) for one in writes):
+            if any(isinstance(write, PutBlob) for write in writes):
                 world.store.meanwhile = None
                 gone = house.envelope(Deleted(message=attached.message))
                 await world.platforms["chat"].say(gone)
@@ -430,7 +430,7 @@ async def test_an_edit_just_as_a_file_comes_asks_for_it_no_second_time(world: Wo
         attached = replace(envelope, attachments=(file(world, "a.txt"),))
 
         async def edit(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(one, PutBlob) for one in writes):
+            if any(isinstance(write, PutBlob) for write in writes):
                 world.store.meanwhile = None
                 changed = house.envelope(
                     Edited(message=attached.message, said=Said(text="look here"))
@@ -453,7 +453,7 @@ async def test_the_end_of_the_daemon_does_not_wait_for_a_file(world: World) -> N
         assert await rows(house) == []
     async with world.running() as house:
         await house.settle()
-        assert [one.failed for one in await rows(house)] == [""]
+        assert [row.failed for row in await rows(house)] == [""]
         assert house.texts() == ["ok"]
 
 
@@ -478,7 +478,7 @@ async def test_no_file_comes_while_what_is_stored_takes_its_most(world: World) -
     async with world.running() as house:
         await send(house, "one", file(world, "a.txt", b"x" * 1_000_001))
         await send(house, "two", file(world, "b.txt"))
-        assert [bool(one.failed) for one in await rows(house)] == [False, True]
+        assert [bool(row.failed) for row in await rows(house)] == [False, True]
         assert (
             "`b.txt`: did not come, tell the person: there is no room for files now"
             in told(world)[-1]

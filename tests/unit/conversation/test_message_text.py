@@ -97,9 +97,9 @@ def test_what_was_cut_where_it_was_full_is_put_together_exactly(text: str, size:
         else:
             cut.append(character)
     asks = [
-        replace(one, piece=replace(one.piece, room=max(size - units(one.text), 0)))
-        for one in pieces(*cut)
-        if one.piece is not None
+        replace(piece, piece=replace(piece.piece, room=max(size - units(piece.text), 0)))
+        for piece in pieces(*cut)
+        if piece.piece is not None
     ]
     assert whole_text(asks) == text
 

@@ -45,14 +45,14 @@ def parts(world: World) -> list[FilePart]:
     """What the messages of the newest request refer to."""
     return [
         part
-        for one in world.model.requests[-1].messages
-        if isinstance(one, UserMessage)
-        for part in one.files
+        for message in world.model.requests[-1].messages
+        if isinstance(message, UserMessage)
+        for part in message.files
     ]
 
 
 def base64(*bodies: bytes) -> list[bytes]:
-    return sorted(b64encode(one) for one in bodies)
+    return sorted(b64encode(body) for body in bodies)
 
 
 async def test_where_a_picture_was_taken_is_not_sent_with_it(world: World) -> None:
@@ -86,7 +86,7 @@ async def test_a_file_is_called_by_a_line_in_which_all_is_seen(world: World) -> 
     takes(world, "images")
     async with world.running() as house:
         await send(house, "look", file(world, "a\n\u202eb\U000e0072.png", RED))
-        assert [one.name for one in parts(world)] == ["a ⟨U+202E⟩b⟨U+E0072⟩.png"]
+        assert [part.name for part in parts(world)] == ["a ⟨U+202E⟩b⟨U+E0072⟩.png"]
 
 
 @pytest.mark.parametrize("kinds", [(), ("audio", "files")])
@@ -107,7 +107,7 @@ async def test_the_journal_holds_no_bytes(world: World) -> None:
         [row] = await house.rows(RowKind.ATTACHMENT)
         digest = ATTACHMENTS.of(row).digest
         [stream] = await world.store.streams(LogKind.JOURNAL)
-        bodies = [one.body for one in await world.store.read(LogKind.JOURNAL, stream)]
+        bodies = [entry.body for entry in await world.store.read(LogKind.JOURNAL, stream)]
         assert not any(b64encode(RED) in body for body in bodies)
         opened = entries.decode(bodies[0])
         assert isinstance(opened, entries.TurnOpened)
@@ -137,7 +137,7 @@ async def test_files_that_a_model_refuses_after_all_are_left_out(world: World) -
     async with world.running() as house:
         await send(house, "look", file(world, "a.png", RED))
         assert house.texts() == ["I can't see it."]
-        assert [len(one.files) for one in world.model.requests] == [1, 0]
+        assert [len(request.files) for request in world.model.requests] == [1, 0]
         [row] = await house.rows(RowKind.TURN)
         assert TURNS.of(row).usage.input_tokens > 9_000
 
@@ -261,7 +261,7 @@ async def test_an_earlier_release_s_files_and_turns_open(world: World) -> None:
         return older.replace(b',"notes":[]', b"")
 
     world.store.rewrite(stream, older)
-    bodies = [one.body for one in await world.store.read(LogKind.JOURNAL, stream)]
+    bodies = [entry.body for entry in await world.store.read(LogKind.JOURNAL, stream)]
     assert not any(b'"files"' in body or b'"notes"' in body for body in bodies)
     async with world.running() as house:
         await house.say("and now?")

@@ -188,7 +188,7 @@ async def test_credentials_that_are_refused_for_several_calls_at_once_count_once
         account, chats = rig.accounts["chat"], ("1", "2", "3")
         rig.channel.will("send", *[REFUSED] * 3)
         posts = (
-            account.post(rig.channel.address(one), Markdown(text="a", key=one)) for one in chats
+            account.post(rig.channel.address(chat), Markdown(text="a", key=chat)) for chat in chats
         )
         async with asyncio.TaskGroup() as group:
             for post in posts:
@@ -215,9 +215,14 @@ async def test_all_that_goes_out_is_looked_at_as_it_was_rendered() -> None:
         sent = await account.post(to, Markdown(text="a sec*ret*", key="k", receipts=(proof,)))
         await account.post(to, file)
         assert isinstance(sent, Delivered)
-        assert [one.text for one in rig.channel.standing(to)] == ["a [redacted]", "a [redacted]"]
-        assert [one.summary for one in rig.channel.standing(to)[0].receipts] == ["a [redacted]"]
-        files = [one.file for one in rig.channel.standing(to) if one.file is not None]
+        assert [message.text for message in rig.channel.standing(to)] == [
+            "a [redacted]",
+            "a [redacted]",
+        ]
+        assert [receipt.summary for receipt in rig.channel.standing(to)[0].receipts] == [
+            "a [redacted]"
+        ]
+        files = [message.file for message in rig.channel.standing(to) if message.file is not None]
         assert [one.name for one in files] == ["[redacted].txt"]
         await account.edit(sent.value, Markdown(text="a secr*et* b", key="k"))
         assert rig.channel.standing(to)[0].text == "a [redacted] b"
@@ -305,7 +310,7 @@ async def test_a_long_text_is_rendered_and_looked_at_off_the_loop(chars: int, le
         await account.edit(sent.value, Markdown(text="b" * chars, key="k"))
         await account.preview(to, Markdown(text="c" * chars, key="k"))
         assert threads == {leaves}
-        assert [one.text for one in rig.channel.standing(to)] == ["b" * chars]
+        assert [message.text for message in rig.channel.standing(to)] == ["b" * chars]
 
 
 @given(text=st.text(alphabet="a \n![]&*_`<#-=>|~", max_size=600))

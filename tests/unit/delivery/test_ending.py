@@ -104,7 +104,9 @@ def test_where_keys_mean_nothing_only_marked_repeats_and_fragments_are_more(
         await answer(channel, frames, text)
         room = PACED.max_length - len(catalogue.POSSIBLE_REPEAT.en)
         parts = split(text, lambda part: len(part) <= room)
-        shown = [one.text for one in channel.standing(channel.address()) if not one.draft]
+        shown = [
+            message.text for message in channel.standing(channel.address()) if not message.draft
+        ]
         clean = [one.removesuffix(catalogue.POSSIBLE_REPEAT.en) for one in shown]
         assert list(dict.fromkeys(clean)) == list(parts)
         marked = [one for one in shown if one.endswith(catalogue.POSSIBLE_REPEAT.en)]

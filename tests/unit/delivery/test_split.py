@@ -211,7 +211,7 @@ def test_what_people_see_as_one_character_is_never_torn(character: str, limit: i
     """No part begins or ends inside of a cluster (S2-20)."""
     found = pieces("x" + character * 30, in_utf16(limit))
     contents = contents_of(found, "x" + character * 30)
-    assert {one.removeprefix("x").replace(character, "") for one in contents} == {""}
+    assert {content.removeprefix("x").replace(character, "") for content in contents} == {""}
 
 
 def test_endless_marks_on_one_letter_are_cut_between_marks() -> None:
@@ -266,7 +266,7 @@ def test_parts_without_fences_hold_every_character_in_order(text: str, limit: in
 def test_no_part_begins_with_a_mark_of_the_part_before(text: str, limit: int) -> None:
     """Marks stay with their letters (S2-20)."""
     contents = contents_of(pieces(text, at_most(limit)), text)
-    starts = [one[0] for one in contents[1:]]
+    starts = [content[0] for content in contents[1:]]
     assert [start for start in starts if unicodedata.category(start) in {"Mn", "Cf"}] == []
 
 

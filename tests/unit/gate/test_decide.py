@@ -509,7 +509,7 @@ async def test_a_call_with_long_arguments_is_judged_and_described_off_the_event_
     long = json.dumps({"path": "a", "content": "x" * 3_000})
     await house.decide(call("write_file", '{"path":"a"}'), call("write_file", long))
     # Once for each language.
-    assert [one is threading.main_thread() for one in threads] == [True] * 2 + [False] * 2
+    assert [thread is threading.main_thread() for thread in threads] == [True] * 2 + [False] * 2
 
 
 async def hangs(_: Arguments) -> tuple[str, ...]:

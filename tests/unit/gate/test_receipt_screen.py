@@ -126,8 +126,8 @@ def test_what_is_proven_stands_beside_the_text_each_once() -> None:
     said = screen(f"I ran {TRUE}, `{TRUE}` and {OLD}; {FALSE}.", lookup)
     shown, receipts = take_out(said, lookup, "(below)")
     assert shown == f"I ran (below), (below) and (below); {FALSE_MARK}."
-    assert [one.token for one in receipts] == [TRUE, OLD]
-    assert [one.line() for one in receipts] == [
+    assert [receipt.token for receipt in receipts] == [TRUE, OLD]
+    assert [receipt.line() for receipt in receipts] == [
         "receipt: shell · ok · 12:03 UTC · run `ls`",
         "receipt of an earlier run: shell · denied · 2026-11-21 12:03 UTC",
     ]
@@ -303,7 +303,7 @@ def test_while_a_text_grows_the_beginning_of_a_disguised_credential_is_held_back
     assert [one for one in shown if "_a" in one] == []
     value = "p\u0430ssword: a1b2c3d4e5f6"
     frames = [screen_shown(value[:end], REDACTOR, growing=True) for end in range(len(value))]
-    assert [one for one in frames if "a1" in one] == []
+    assert [frame for frame in frames if "a1" in frame] == []
     assert screen_shown("see `monkey", REDACTOR, growing=True) == "see `monkey"
 
 

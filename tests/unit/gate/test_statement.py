@@ -290,7 +290,7 @@ def test_an_approver_is_somebody() -> None:
         "at",
         KNOWN,
     )
-    assert [one.split("`")[1] for one in found.faults] == [
+    assert [fault.split("`")[1] for fault in found.faults] == [
         "operator", "anyone", "channel:web", "pigeon:1",
     ]  # fmt: skip
     assert found.warnings == (

@@ -233,7 +233,7 @@ def names(one: Principal) -> set[str]:
 
 
 def places(readers: tuple[Reader, ...]) -> list[str]:
-    return [f"{one.address.channel}:{one.address.chat}" for one in readers]
+    return [f"{reader.address.channel}:{reader.address.chat}" for reader in readers]
 
 
 def who(channel_name: str, sender: str) -> Principal:

@@ -19,7 +19,7 @@ async def decided(house: House) -> list[Decided]:
     """What was decided, by whom, about whom and where; the chain is whole."""
     store = house.world.store
     assert isinstance(await verify_stream(store, STREAM), audit.Intact)
-    read = [audit.read(one.body) for one in await store.read(LogKind.AUDIT, STREAM)]
+    read = [audit.read(entry.body) for entry in await store.read(LogKind.AUDIT, STREAM)]
     return [(one.kind, one.by, one.detail) for one in read if isinstance(one, audit.Entry)]
 
 
@@ -111,6 +111,6 @@ async def test_a_damaged_chain_keeps_no_daemon_from_running(world: World, *, own
         await house.advance(EVERY_S)
         await house.say("how are you?", "ben")
         assert house.texts("ben") == ["seen", "well"]
-        found = [one.body for one in await world.store.read(LogKind.AUDIT, STREAM)]
+        found = [entry.body for entry in await world.store.read(LogKind.AUDIT, STREAM)]
         anchored = [one for one in map(audit.read, found[own:]) if isinstance(one, audit.Anchor)]
         assert [one.conversation == here for one in anchored] == ([True, False] if own else [False])

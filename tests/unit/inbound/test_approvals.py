@@ -188,7 +188,7 @@ async def test_whoever_may_not_approve_a_tool_is_not_asked_about_it(
     world.model.will(asks_for(("burn", "{}"), ("poke", '{"a": 1}')))
     async with world.running() as house:
         await house.say("poke it", asks)
-        assert [one.tool for one in house.card("cleo").calls] == ["burn", "poke"]
+        assert [call.tool for call in house.card("cleo").calls] == ["burn", "poke"]
         assert await house.press(who="ada", at="cleo", call=1) == "only an operator may answer this"
         assert await house.press(who="cleo", call=1) == "approved: `poke`"
 
@@ -786,7 +786,7 @@ async def test_a_card_that_comes_late_says_itself_how_little_is_left(world: Worl
     async with world.running() as house:
         await house.say("poke it", "ben")
         await house.advance(890)
-        assert len([one for one in house.texts() if "poke" in one]) <= 1
+        assert len([text for text in house.texts() if "poke" in text]) <= 1
         assert reminders(house) == []
 
 
@@ -891,13 +891,13 @@ class Watched(PlainTool):
             for one in granted
             if one.conversation == context.conversation and self.world.clock.now() < one.until
         ]
-        return any([await self._may_approve(one, context.principal) for one in givers])
+        return any([await self._may_approve(giver, context.principal) for giver in givers])
 
     async def _may_approve(self, identity: str, asks: Principal) -> bool:
         config = self.world.config
         is_own = identity == asks.identity
         return (
-            any(identity in one.ids and "operator" in one.roles for one in config.people)
+            any(identity in person.ids and "operator" in person.roles for person in config.people)
             and await self._is_let_in(identity.removeprefix("chat:"))
             and (config.approvals.requester_may_answer or not is_own)
         )
@@ -915,16 +915,16 @@ async def press_any(house: House, chance: random.Random, choice: Choice) -> None
     """Answer some call of the newest cards, mostly as an operator and before it has ended."""
     shown = house.world.platforms["chat"]
     cards = [
-        one
+        message
         for who in EVERYBODY
-        for one in shown.standing(house.place(who))
-        if one.card is not None and (one.outcome is None or chance.random() < 0.2)
+        for message in shown.standing(house.place(who))
+        if message.card is not None and (message.outcome is None or chance.random() < 0.2)
     ]
-    operators = [one.name for one in house.world.config.people if "operator" in one.roles]
-    for one in cards[-1:]:
-        assert one.card is not None
-        call = chance.choice(one.card.calls)
-        pressed = Pressed(approval=call.approval, choice=choice, reason="no", card=one.ref)
+    operators = [person.name for person in house.world.config.people if "operator" in person.roles]
+    for card in cards[-1:]:
+        assert card.card is not None
+        call = chance.choice(card.card.calls)
+        pressed = Pressed(approval=call.approval, choice=choice, reason="no", card=card.ref)
         await house.event(pressed, chance.choice((*operators * 3, *EVERYBODY)))
 
 

@@ -287,8 +287,8 @@ DENY_FORGET = Statement(
 def test_everybody_sees_what_everybody_may_use_and_operators_see_all() -> None:
     """In the order of `/help`, each operator of the channel once."""
     menu = menu_of("chat", assemble("supervised"), SEATS, EPOCH)
-    assert [one.name for one in menu.operators] == list(COMMANDS)
-    everyones = [one.name for one in menu.everyone]
+    assert [command.name for command in menu.operators] == list(COMMANDS)
+    everyones = [command.name for command in menu.everyone]
     assert set(COMMANDS) - set(everyones) == {"tool", "halt", "resume", "pair"}
     assert menu.operator_senders == ("7",)
 
@@ -300,13 +300,13 @@ def test_what_a_statement_denies_is_not_listed() -> None:
 
 def test_what_a_command_does_is_said_in_each_language_without_markup() -> None:
     menu = menu_of("chat", assemble("full"), (), EPOCH)
-    [queue] = [one for one in menu.everyone if one.name == "queue"]
+    [queue] = [command for command in menu.everyone if command.name == "queue"]
     assert (
         queue.does["en"] == "what happens to messages that come while I answer; /queue explains it"
     )
-    assert all(set(one.does) == {"en", "de"} for one in menu.operators)
+    assert all(set(command.does) == {"en", "de"} for command in menu.operators)
     assert set(menu.ask) == set(menu.typed) == {"en", "de"}
-    assert all(0 < len(said) <= 256 for one in menu.operators for said in one.does.values())
+    assert all(0 < len(said) <= 256 for command in menu.operators for said in command.does.values())
 
 
 # --- `/usage` -------------------------------------------------------------------------------------

@@ -52,8 +52,10 @@ async def test_a_turn_that_fails_is_told_with_who_where_and_why(world: World) ->
     async with world.running() as house:
         await house.say("tulip", "ben")
         assert told(house) == [LINE]
-        [finished] = [one for one in world.store.commits if one.point is DurablePoint.FINISHED]
-        kinds = [getattr(one, "kind", "") for one in finished.writes]
+        [finished] = [
+            commit for commit in world.store.commits if commit.point is DurablePoint.FINISHED
+        ]
+        kinds = [getattr(write, "kind", "") for write in finished.writes]
         assert (kinds.count(RowKind.OUTBOX), kinds.count(RowKind.NOTICE)) == (1, 1)
         assert house.texts("ben") == ["_The model can't answer: it is down._"]
 
@@ -353,7 +355,7 @@ async def test_a_damaged_message_that_waits_is_told_to_operators_once(world: Wor
         async with world.running() as house:
             (said,) = told(house)
             assert said.startswith("A message in `chat` may or may not have arrived: a stored rec")
-            assert [one.key for one in await house.rows(RowKind.OUTBOX, "refused")] == ["0" * 26]
+            assert [row.key for row in await house.rows(RowKind.OUTBOX, "refused")] == ["0" * 26]
 
 
 async def test_a_card_of_a_damaged_request_ends_no_daemon(world: World) -> None:

@@ -48,7 +48,7 @@ async def audit_of(house: House, conversation: str) -> list[audit.Entry]:
     """The entries of one chain, which is whole."""
     assert isinstance(await verify_stream(house.world.store, conversation), audit.Intact)
     bodies = await house.world.store.read(LogKind.AUDIT, conversation)
-    read = [audit.read(one.body) for one in bodies]
+    read = [audit.read(body.body) for body in bodies]
     return [one for one in read if isinstance(one, audit.Entry)]
 
 
@@ -82,7 +82,7 @@ async def test_a_revoked_grant_asks_again_at_once(world: World) -> None:
         assert len(await house.rows(RowKind.APPROVAL, "pending")) == 1
         assert len(world.poke.runs) == 2
         entries = await audit_of(house, row.conversation or "")
-        [ended] = [one for one in entries if one.kind is audit.Kind.REVOKED]
+        [ended] = [entry for entry in entries if entry.kind is audit.Kind.REVOKED]
         assert (ended.by, ended.tool, ended.detail) == ("person:ada", "poke", row.key)
         assert await house.rows(RowKind.INBOX, "control") == ()
 
@@ -244,7 +244,7 @@ async def test_of_two_who_revoke_one_is_told_that_it_is_gone(world: World) -> No
         await house.say("/revoke 1")
         assert "There is no grant" in house.texts()[-1]
         entries = await audit_of(house, row.conversation or "")
-        assert audit.Kind.REVOKED not in {one.kind for one in entries}
+        assert audit.Kind.REVOKED not in {entry.kind for entry in entries}
 
 
 async def test_a_restart_in_between_audits_it(world: World) -> None:
@@ -461,7 +461,7 @@ async def test_a_grant_that_somebody_else_ends_in_that_instant_is_ended_once(wor
         await house.press("for_a_time")
 
         def meanwhile(commit: Commit) -> None:
-            if any(isinstance(one, Delete) for one in commit.writes):
+            if any(isinstance(write, Delete) for write in commit.writes):
                 world.store.before = None
                 world.store.forget(RowKind.GRANT)
 
@@ -479,7 +479,7 @@ async def test_a_revoked_person_is_granted_nothing_while_their_turn_ends(world: 
         press = house.envelope(house.pressed("for_a_time"))
 
         async def press_first(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(one, Put) and one.state == "control" for one in writes):
+            if any(isinstance(write, Put) and write.state == "control" for write in writes):
                 world.store.meanwhile = None
                 await house.services.ingress.admit(press)
 

@@ -233,7 +233,7 @@ async def test_an_edit_that_changes_nothing_is_none(world: World) -> None:
         assert await house.states() == ["answered", "joined", "joined"]
         await house.say("and now")
         notes = [one for one in world.model.asked() if "It now reads" in one]
-    assert [one.partition("\n")[2] for one in notes] == ["bye", "hello"]
+    assert [note.partition("\n")[2] for note in notes] == ["bye", "hello"]
 
 
 async def test_an_edit_is_looked_for_among_the_newest_messages(
@@ -363,7 +363,7 @@ async def test_being_invited_is_only_noted(world: World) -> None:
         assert await house.event(Membership(present=True), room="lobby") == Accepted()
         assert await house.event(Membership(present=True), "mallory", room="lobby") == Ignored()
         (commit,) = world.store.commits
-        assert [type(one) for one in commit.writes] == [Claim]
+        assert [type(write) for write in commit.writes] == [Claim]
 
 
 async def test_a_press_on_a_card_of_nobodys_is_ignored(world: World) -> None:

@@ -95,9 +95,9 @@ async def test_a_commit_that_a_fault_left_under_way_is_not_overtaken(
 
     def damage(commit: Commit) -> None:
         """Make the edit unreadable for the turn that waits for the commit."""
-        for one in commit.writes:
-            if isinstance(one, Put) and one.state == "control":
-                world.store.damage(stored(one, 1))
+        for write in commit.writes:
+            if isinstance(write, Put) and write.state == "control":
+                world.store.damage(stored(write, 1))
 
     world.model.will(asks_for(("look", "{}")))
     async with world.running() as house:

@@ -36,7 +36,7 @@ async def disk(world: World) -> str:
     rows = [str(row) for kind in RowKind for row in await store.select(Query(kind=kind))]
     for log in LogKind:
         for stream in await store.streams(log):
-            rows += [str(one) for one in await store.read(log, stream)]
+            rows += [str(entry) for entry in await store.read(log, stream)]
     blobs = await store.blobs(put_before=world.clock.now().replace(year=9999))
     return "\n".join((*rows, *blobs, *sorted(store.known)))
 
@@ -55,7 +55,7 @@ async def settled(house: House) -> None:
 def heard(world: World) -> list[str]:
     """What people said, as the newest request has it."""
     messages = world.model.requests[-1].messages
-    return [one.content for one in messages if isinstance(one, UserMessage)]
+    return [message.content for message in messages if isinstance(message, UserMessage)]
 
 
 # --- what is kept, and where ----------------------------------------------------------------------
@@ -121,12 +121,16 @@ async def test_the_model_is_told_and_has_no_tool_that_leaves_a_trace(world: Worl
         await off(house)
         await house.say("poke it")
         (system,) = [
-            one for one in world.model.requests[-1].messages if isinstance(one, SystemMessage)
+            message
+            for message in world.model.requests[-1].messages
+            if isinstance(message, SystemMessage)
         ]
         assert "This conversation is off the record" in system.content
-        assert [one.name for one in world.model.requests[-1].tools] == ["look"]
+        assert [tool.name for tool in world.model.requests[-1].tools] == ["look"]
         (result,) = [
-            one for one in world.model.requests[-1].messages if isinstance(one, ToolMessage)
+            message
+            for message in world.model.requests[-1].messages
+            if isinstance(message, ToolMessage)
         ]
         assert "`poke` may not run: it would leave something behind" in result.content
         assert world.poke.runs == []
@@ -473,21 +477,21 @@ async def test_a_kill_at_any_point_leaves_no_word_and_asks_to_repeat(
     world.model.otherwise(says("again"))
     async with world.running() as house:
         await settled(house)
-        assert len([one for one in house.texts() if one.startswith(GONE)]) == 1
+        assert len([text for text in house.texts() if text.startswith(GONE)]) == 1
         assert PHRASE not in await disk(world)
         audited = await house.audited()
         ended = {"executed", "unknown"}
         assert audited.count("proposed") == sum(one in ended for one in audited)
-        assert not [one for kind in IN_MEMORY for one in await house.rows(kind) if one.conversation]
+        assert not [row for kind in IN_MEMORY for row in await house.rows(kind) if row.conversation]
         await house.say("once more")
         assert house.texts()[-1] == "again"
         assert heard(world) == ["once more"]
     async with world.running() as house:
         await settled(house)
-        assert len([one for one in house.texts() if one.startswith(GONE)]) == 2
+        assert len([text for text in house.texts() if text.startswith(GONE)]) == 2
     async with world.running() as house:
         await settled(house)
-        assert len([one for one in house.texts() if one.startswith(GONE)]) == 2
+        assert len([text for text in house.texts() if text.startswith(GONE)]) == 2
 
 
 async def test_a_call_that_a_kill_cut_off_is_told_to_operators_without_its_words(
@@ -526,7 +530,9 @@ async def test_a_damaged_record_of_it_keeps_no_daemon_from_starting(
     async with world.running() as house:
         await house.say("hello")
         assert house.texts()[-1] == "ok"
-        told = [one for one in house.texts() if one.startswith("`look` was called off the record")]
+        told = [
+            text for text in house.texts() if text.startswith("`look` was called off the record")
+        ]
         assert len(told) == (kind is LogKind.AUDIT)
 
 
@@ -666,7 +672,7 @@ async def test_a_start_says_nothing_where_nothing_was_said(world: World) -> None
     world.store.heal()
     async with world.running() as house:
         await settled(house)
-        assert not [one for one in house.texts() if one.startswith(GONE)]
+        assert not [text for text in house.texts() if text.startswith(GONE)]
         kept = await world.store.select(CONVERSATIONS.where(state="unrecorded"))
         assert kept == ()
 

@@ -26,7 +26,9 @@ FAR = PersonSettings(name="ada", ids=("chat:ada", "mail:ada@x"), roles=("operato
 def cards(world: World, who: str, *, channel: str = "chat") -> list[Shown]:
     """All cards in somebody's own chat."""
     platform = world.platforms[channel]
-    return [one for one in platform.standing(platform.address(who, direct=True)) if one.card]
+    return [
+        message for message in platform.standing(platform.address(who, direct=True)) if message.card
+    ]
 
 
 def with_mail(world: World) -> World:
@@ -110,7 +112,7 @@ async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(worl
         world.configure(people=(*PEOPLE, CLEO))
 
         async def meanwhile(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(one, Put) and one.kind is RowKind.COUNTER for one in writes):
+            if any(isinstance(write, Put) and write.kind is RowKind.COUNTER for write in writes):
                 world.store.meanwhile = None
                 eve = house.envelope(house.said("and me"), "eve")
                 await house.services.ingress.admit(eve)
@@ -119,7 +121,7 @@ async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(worl
         await house.ask("reload")
     async with world.running() as house:
         await house.say("me too", "trudy")
-        shown = [one.card for one in cards(world, "cleo") if one.card]
+        shown = [card.card for card in cards(world, "cleo") if card.card]
         assert sorted(call.number for card in shown for call in card.calls) == [1, 2, 3]
 
 

@@ -624,7 +624,7 @@ async def test_what_is_too_old_is_kept_and_told_once(
         assert await house.states() == ["failed", "answered"]
         [late] = await house.rows(RowKind.INBOX, "failed")
         assert INBOX.of(late).content == TooOld(text="one\n\ntwo", count=2)
-        told = [vars(one) for one in caplog.records if one.msg == "message_too_old"]
+        told = [vars(record) for record in caplog.records if record.msg == "message_too_old"]
         assert [one["zeroclaw_fields"] for one in told] == [
             {"channel": "chat", "conversation": late.conversation, "age_s": hours * 3_600}
             for hours in (3, 2)

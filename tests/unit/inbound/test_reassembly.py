@@ -113,8 +113,8 @@ async def test_an_album_has_the_bounds_of_one_message(world: World) -> None:
     names = [Attachment(reference=one, name=one, media_type="x/y") for one in ("a", "b", "c")]
     world.platforms["chat"].files.update({"a": b"x" * 600, "b": b"y" * 600, "c": b"z"})
     async with world.running() as house:
-        for one in names:
-            await send(house, "", ALBUM, files=(one,))
+        for name in names:
+            await send(house, "", ALBUM, files=(name,))
         await house.advance(WINDOW_S)
         told = world.model.requests[0].messages[-1].content
         assert "1. `a`: text, 600 bytes" in told

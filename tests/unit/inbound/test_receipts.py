@@ -112,7 +112,7 @@ async def rewrite_journal(world: World, text: bytes, by: bytes) -> None:
     stored = await world.store.read(LogKind.JOURNAL, stream)
     bodies = [one.body.replace(text, by) for one in stored]
     assert bodies != [one.body for one in stored]
-    appended = [Append(log=LogKind.JOURNAL, stream=stream, body=one) for one in bodies]
+    appended = [Append(log=LogKind.JOURNAL, stream=stream, body=body) for body in bodies]
     trimmed = Trim(log=LogKind.JOURNAL, stream=stream, before=stored[-1].sequence + 1)
     await world.store.write(*appended, trimmed)
 
@@ -125,10 +125,10 @@ async def test_heads_are_anchored_now_and_then(world: World) -> None:
         [stream] = await world.store.streams(LogKind.AUDIT)
         await house.advance(EVERY_S)
         await house.advance(EVERY_S)
-        daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
+        daemon = [entry.body for entry in await world.store.read(LogKind.AUDIT, "daemon")]
         anchors = audit.marks_of(daemon, {stream})
         assert [anchor.sequence for anchor in anchors] == [3]
-        whole = [one.body for one in await world.store.read(LogKind.AUDIT, stream)]
+        whole = [entry.body for entry in await world.store.read(LogKind.AUDIT, stream)]
         assert isinstance(verify(whole, anchors), audit.Intact)
         assert isinstance(verify(whole[:-1], anchors), audit.Broken)
 
@@ -141,7 +141,7 @@ async def test_two_that_anchor_at_once_make_one_chain(world: World) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(house.services.anchors.anchor())
             group.create_task(house.services.anchors.anchor())
-        daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
+        daemon = [entry.body for entry in await world.store.read(LogKind.AUDIT, "daemon")]
         assert len(daemon) == 1
         assert isinstance(verify(daemon), audit.Intact)
 
@@ -155,7 +155,7 @@ async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
     async with world.running() as house:
         await house.say("look again")
         await house.services.anchors.anchor()
-        daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
+        daemon = [entry.body for entry in await world.store.read(LogKind.AUDIT, "daemon")]
         assert isinstance(verify(daemon), audit.Intact)
         assert len(daemon) == 2
 

@@ -490,7 +490,7 @@ async def test_one_sweep_serves_all_revocations_that_wait(world: World) -> None:
         await console(house, "revoke ben")
         for who in ("chat:x", "chat:y", "chat:cleo"):
             await console(house, f"revoke {who}")
-        assert [one.get_name() for one in asyncio.all_tasks()].count("revoked") == 2
+        assert [task.get_name() for task in asyncio.all_tasks()].count("revoked") == 2
         is_free.set()
         await house.settle()
         assert [row.state for row in await house.rows(RowKind.TURN)] == ["closed", "closed"]
@@ -524,7 +524,7 @@ async def test_what_is_erased_as_its_writer_is_revoked_holds_up_nothing(world: W
         _, two, three = await house.rows(RowKind.INBOX)
 
         async def erase(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(one, Put) and one.key == two.key for one in writes):
+            if any(isinstance(write, Put) and write.key == two.key for write in writes):
                 world.store.meanwhile = None
                 gone = Delete(kind=three.kind, key=three.key)
                 await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))

@@ -204,7 +204,7 @@ async def test_a_kill_neither_hides_the_warning_nor_repeats_it(
         # A request that may have been under way counts as well.
         near = " % of the budget for one answer, 4,000 tokens, is used; I stop there._"
         await house.advance(60.0)
-        assert sum(near in one for one in house.texts()) == 1
+        assert sum(near in text for text in house.texts()) == 1
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ async def test_operators_hear_of_the_day_while_a_long_turn_uses_it(world: World)
     world.model.will(uses(85, LOOK), uses(20, LOOK), uses(2))
     async with world.running() as house:
         await house.say("look", BEN)
-        assert [one[:4] for one in house.texts()] == ["85 %", "105 "]
+        assert [text[:4] for text in house.texts()] == ["85 %", "105 "]
 
 
 # --- a day ---------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ async def test_an_operator_is_told_once_of_their_own_share_and_of_the_day(world:
     world.model.will(uses(101))
     async with world.running() as house:
         await house.say("one")
-        assert [one.partition(",")[0] for one in house.texts()] == [
+        assert [text.partition(",")[0] for text in house.texts()] == [
             "so\n\n_Your daily budget",
             "84 % of what may be used in a day",
         ]
@@ -456,7 +456,9 @@ async def test_two_turns_that_end_at_once_tell_it_once(world: World) -> None:
 
     async def first(writes: tuple[Write, ...]) -> None:
         if not said:
-            said.extend(one for one in writes if isinstance(one, Put) and one.kind is MARKS.kind)
+            said.extend(
+                write for write in writes if isinstance(write, Put) and write.kind is MARKS.kind
+            )
             if said:
                 await world.store.write(said[0])
 

@@ -59,7 +59,7 @@ def fragment(
 
 def events_of(*chunks: Fields) -> list[StreamEvent]:
     assembly = Assembly()
-    events = [event for one in chunks for event in (*assembly.take(one), *assembly.take_text())]
+    events = [event for chunk in chunks for event in (*assembly.take(chunk), *assembly.take_text())]
     return [*events, *assembly.end()]
 
 

@@ -476,14 +476,14 @@ async def test_a_model_that_began_with_thoughts_is_known_to_do_so_until_it_does_
         (REQUEST, said),
         (REQUEST, said),
     ):
-        events = [one async for one in asked.stream(request)]
+        events = [chunk async for chunk in asked.stream(request)]
         assert [event for event in events if not isinstance(event, Finished)] == answer
 
 
 async def test_a_tag_that_a_conversation_is_about_may_be_quoted() -> None:
     text = "It is:\n</think>\n\nYes"
     asked = replace(REQUEST, messages=(UserMessage(content="say </think> on a line"),))
-    events = [one async for one in provider(FakeHttp(thinking(text))).stream(asked)]
+    events = [chunk async for chunk in provider(FakeHttp(thinking(text))).stream(asked)]
     assert events == [TextDelta(text=text), Finished(reason="stop")]
 
 
@@ -529,9 +529,9 @@ async def test_an_endpoint_that_never_sends_a_finish_is_believed_from_its_second
     bare = Played(parts=(TEXT, DONE))
     asked = provider(FakeHttp(bare, bare, bare, Played(parts=(TEXT, b"")), bare, GOOD, bare))
     ends = [await call(lambda: ask(FakeHttp(), asked)) for _ in range(7)]
-    broken = [isinstance(one, Raised) and isinstance(one.error, StreamBroken) for one in ends]
+    broken = [isinstance(end, Raised) and isinstance(end.error, StreamBroken) for end in ends]
     assert broken == [True, False, False, True, True, False, True]
-    assert [one for one in ends if not isinstance(one, Raised)] == [ANSWER] * 3
+    assert [end for end in ends if not isinstance(end, Raised)] == [ANSWER] * 3
 
 
 async def test_pings_do_not_keep_a_stalled_stream_alive() -> None:

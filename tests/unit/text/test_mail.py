@@ -10,7 +10,7 @@ from zeroclaw.text.mail import MAX_LEVELS, MAX_PARTS, MAX_VALUE_CHARS, parse_mai
 
 def words(raw: bytes) -> list[str]:
     mail = parse_mail(raw)
-    return [mail.text(one) for one in mail.parts]
+    return [mail.text(part) for part in mail.parts]
 
 
 def nested(levels: int, inner: bytes = b"deep") -> bytes:
@@ -42,7 +42,7 @@ def test_a_blank_before_the_colon_ends_no_headers() -> None:
     """RFC 5322, 4.5: so they were written once, and servers read them so; nor is any below unseen."""
     mail = parse_mail(b"A: 1\r\nB \t: 2\r\na : 3\r\n : 4\r\n\r\nx : y")
     assert mail.headers == {"a": ("1", "3 : 4"), "b": ("2",)}
-    assert [mail.text(one) for one in mail.parts] == ["x : y"]
+    assert [mail.text(part) for part in mail.parts] == ["x : y"]
 
 
 def test_a_header_that_is_too_long_reads_as_empty() -> None:

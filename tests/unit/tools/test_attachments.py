@@ -402,7 +402,7 @@ async def test_a_batch_of_calls_reads_one_file_after_another() -> None:
             group.create_task(reading.run(reading.check({"id": number % 3 + 1}), context))
             for number in range(30)
         ]
-    assert all(one.result().text.endswith("milk") for one in called)
+    assert all(call.result().text.endswith("milk") for call in called)
     assert (most, started) == (1, 2)
 
 

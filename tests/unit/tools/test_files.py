@@ -130,7 +130,7 @@ async def test_a_file_that_would_be_too_large_is_not_written(workspace: Path) ->
 
 
 def names_in(workspace: Path) -> list[str]:
-    return sorted(one.name for one in workspace.iterdir())
+    return sorted(path.name for path in workspace.iterdir())
 
 
 def quota_of(max_bytes: int) -> FilesSettings:

@@ -19,7 +19,7 @@ def sender(*hidden: Path) -> Tool:
     settings = replace(
         SETTINGS, limits=FilesSettings.model_construct(max_send_bytes=20), hidden=hidden
     )
-    [found] = [one for one in tools(settings) if one.spec.name == "send_file"]
+    [found] = [tool for tool in tools(settings) if tool.spec.name == "send_file"]
     return found
 
 

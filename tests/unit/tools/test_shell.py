@@ -521,7 +521,9 @@ CAPABLE = "\x01\0\0\2" + "\1\0\0\0" * 4  # struct vfs_cap_data, linux/capability
 
 def calls(number: int, *arguments: int | str) -> str:
     """A command that makes one system call and says how it went; numbers are of x86_64."""
-    listed = ", ".join(repr(one.encode() if isinstance(one, str) else one) for one in arguments)
+    listed = ", ".join(
+        repr(argument.encode() if isinstance(argument, str) else argument) for argument in arguments
+    )
     return (
         f'{PYTHON} -c "import ctypes as c; l = c.CDLL(None, use_errno=True);'
         f" print('said', l.syscall({number}, {listed}), c.get_errno())\""
@@ -847,11 +849,11 @@ async def test_a_skill_that_was_not_loaded_is_not_there(workspace: Path, tmp_pat
 async def test_no_command_changes_a_skill(workspace: Path, tmp_path: Path, attempt: str) -> None:
     """It is the operator's word to the model."""
     folder = lay_skill(tmp_path)
-    before = {one: (one.lstat().st_mode, one.lstat().st_mtime_ns) for one in folder.rglob("*")}
+    before = {path: (path.lstat().st_mode, path.lstat().st_mtime_ns) for path in folder.rglob("*")}
     told = await with_skill(workspace, folder, attempt)
     assert not told.startswith("exit code 0")
     assert {
-        one: (one.lstat().st_mode, one.lstat().st_mtime_ns) for one in folder.rglob("*")
+        path: (path.lstat().st_mode, path.lstat().st_mtime_ns) for path in folder.rglob("*")
     } == before
     assert (folder / "ports.md").read_text(encoding="utf-8") == "Kiel"
 

@@ -421,12 +421,12 @@ def turn(number: int, *rounds: int, summed: int = 0, ends: str = "model_stop") -
 def written_down(journal: Sequence[Entry]) -> list[Entry]:
     """The same journal as a turn writes it: its summaries say what was loaded by then."""
     history, found = History(), list[Entry]()
-    for one in journal:
+    for entry in journal:
         loaded = history.loaded
-        if isinstance(one, entries.Compacted):
-            found.append(replace(one, tools=loaded.tools, skills=loaded.skills))
+        if isinstance(entry, entries.Compacted):
+            found.append(replace(entry, tools=loaded.tools, skills=loaded.skills))
         else:
-            found.append(one)
+            found.append(entry)
         history = extend(history, found[-1])
     return found
 

@@ -128,7 +128,7 @@ async def test_a_turn_can_be_followed_through_the_log_by_its_id(
         await house.say("hello")
         here = (await house.rows(RowKind.TURN))[0].conversation
         await house.say("hello", "ben")
-    logged = [(one.msg, vars(one)["zeroclaw_fields"]) for one in caplog.records]
+    logged = [(record.msg, vars(record)["zeroclaw_fields"]) for record in caplog.records]
     of_ada = [(event, fields) for event, fields in logged if fields["conversation"] == here]
     turn = of_ada[0][1]["turn"]
     assert of_ada == [
@@ -148,7 +148,7 @@ async def test_why_an_answer_off_the_record_broke_off_is_not_logged(
         await house.say("/otr on")
         world.model.will((StreamBroken("`psst` is not allowed"),), says("better"))
         await house.say("psst")
-    logged = [vars(one) for one in caplog.records if one.msg == "answer_interrupted"]
+    logged = [vars(record) for record in caplog.records if record.msg == "answer_interrupted"]
     assert len(logged) == 1
     assert "psst" not in str(logged)
 

@@ -285,7 +285,7 @@ async def test_one_that_fails_is_left_out_and_told_of(
         assert house.texts() == ["ok"]
         [event] = [one for one in seen if isinstance(one.what, ContextLeftOut)]
         assert event.what == ContextLeftOut(name="feed", why="raised RuntimeError")
-        [left_out] = [vars(one) for one in caplog.records if one.msg == "context_left_out"]
+        [left_out] = [vars(record) for record in caplog.records if record.msg == "context_left_out"]
         assert left_out["zeroclaw_fields"] == {
             "turn": event.turn,
             "conversation": event.conversation,

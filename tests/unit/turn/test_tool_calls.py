@@ -274,9 +274,9 @@ async def test_a_call_is_shown_while_it_runs_and_as_it_ended_and_nothing_of_its_
     world.model.will(calls, says("done"))
     async with world.running() as house:
         await house.say("look")
-        assert [one.text for one in chat.called("typing")] == ["look running"]
+        assert [call.text for call in chat.called("typing")] == ["look running"]
         tool.hold.set()
         await house.settle()
-        shown = [one.text for one in chat.called("typing")]
+        shown = [call.text for call in chat.called("typing")]
         assert shown == ["look running", "look ok"]
         assert house.texts() == ["let me see\n\ndone"]

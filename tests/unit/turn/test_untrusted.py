@@ -81,7 +81,7 @@ def reasons(house: House) -> list[str]:
 
 
 def ran(world: World) -> list[object]:
-    return [one.get("command") for one in tool(world, "run").runs]
+    return [run.get("command") for run in tool(world, "run").runs]
 
 
 async def test_without_untrusted_text_nothing_asks(world: World) -> None:
@@ -878,7 +878,7 @@ async def test_no_command_that_a_page_may_have_dictated_is_granted_for_a_time(wo
     world.model.will(READ, INJECTED, READ)
     async with world.running() as house:
         await house.say("sum up the page")
-        [run] = [one.card for one in standing(house) if one.card is not None]
+        [run] = [message.card for message in standing(house) if message.card is not None]
         assert (run.choices, run.calls[0].scope) == (("once", "deny", "deny_with_reason"), "")
         await house.press("once")
         assert "for_a_time" in house.card().choices

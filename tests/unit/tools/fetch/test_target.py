@@ -280,7 +280,9 @@ def test_no_disguise_opens_a_private_address(address: IPv4Address) -> None:
         IPv6Address((0x20010000 << 96) | (number << 64)),
         IPv6Address((0x20010000 << 96) | (number ^ 0xFFFF_FFFF)),
     ]
-    assert [one for one in disguises if not refusal_of(str(one), "example.org", NOTHING)] == []
+    assert [
+        disguise for disguise in disguises if not refusal_of(str(disguise), "example.org", NOTHING)
+    ] == []
 
 
 @given(st.ip_addresses())
