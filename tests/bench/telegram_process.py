@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from channels.telegram.emulator import Actor, Emulator, Limits
 from channels.telegram.emulator.faults import Call
-from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.people import UserAction
 from tests.bench.stage_process import Kind, Order, Shown, Told, take_orders
 from zeroclaw.host.clock import SystemClock
 
@@ -33,16 +33,16 @@ class _Round:
         self._telegram = telegram
         self._ends = ends
         self._read = len(telegram.calls)
-        self._deeds: dict[int, Deed] = {person.id: person.says(text) for person in people}
+        self._actions: dict[int, UserAction] = {person.id: person.says(text) for person in people}
         self.told = {person.id: Told(said=time.monotonic()) for person in people}
         self._unanswered = set(self.told)
 
     def is_over(self) -> bool:
         """Look at what is new; called at each change."""
         now = time.monotonic()
-        for chat in [chat for chat, deed in self._deeds.items() if deed.update.deliveries]:
+        for chat in [chat for chat, action in self._actions.items() if action.update.deliveries]:
             self.told[chat].delivered = now
-            del self._deeds[chat]
+            del self._actions[chat]
         calls = self._telegram.calls
         while self._read < len(calls):
             call = calls[self._read]

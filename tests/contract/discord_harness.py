@@ -12,7 +12,7 @@ from simcord.backend.models import Message
 
 from channels.discord import DiscordSettings, cards
 from channels.discord.adapter import DiscordChannel
-from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
+from channels.discord.emulator.server import DiscordServer, Fault, Person, UserAction
 from tests.contract.channel_suite import (
     Adapter,
     Harness,
@@ -110,7 +110,7 @@ class DiscordHarness:
     clock: ManualClock
     channel: Channel = field(init=False)
     delivered: Delivered = field(init=False)
-    newest: Message | Deed | None = None
+    newest: Message | UserAction | None = None
     people: dict[str, Person] = field(default_factory=dict[str, Person])
     room: int = 0
 
@@ -166,7 +166,7 @@ class DiscordHarness:
     async def redeliver(self) -> bool:
         assert self.newest is not None
         before = self.delivered.count()
-        if isinstance(self.newest, Deed):
+        if isinstance(self.newest, UserAction):
             self.newest.again()
             return await self.delivered.next(f"interaction/{self.newest.id}", after=before)
         if self.clock.sleeping():
@@ -182,7 +182,7 @@ class DiscordHarness:
         carried = cards.data(approval, pressed)
         everyone = {f"@{person.id}": person for person in (self.ann, *self.people.values())}
         place = self.room or everyone[ref.address.chat].direct
-        press = self.ann.presses(self.place, int(ref.message), carried, stands_in=place)
+        press = self.ann.presses(self.place, int(ref.message), carried, message_channel=place)
         await press.answered()
         if reason:
             press = self.ann.submits(press, reason)
@@ -192,7 +192,9 @@ class DiscordHarness:
 
     def toasts(self) -> Sequence[str]:
         answers = [
-            answer for interaction in self.discord.deeds.values() for answer in interaction.answers
+            answer
+            for interaction in self.discord.actions.values()
+            for answer in interaction.answers
         ]
         delivered = [cast("Mapping[str, object]", answer.get("data") or {}) for answer in answers]
         return [str(one["content"]) for one in delivered if one.get("content")]

@@ -10,7 +10,7 @@ from typing import cast
 from channels.slack import SlackSettings
 from channels.slack.adapter import SlackChannel
 from channels.slack.decode import ACTIONS
-from channels.slack.emulator.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
+from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer, UserAction
 from tests.contract.channel_suite import (
     Adapter,
     Harness,
@@ -79,7 +79,7 @@ class SlackHarness:
     channel: Channel = field(init=False)
     refused: asyncio.Event = field(default_factory=asyncio.Event)
     thread: str = ""
-    newest: Deed | None = None
+    newest: UserAction | None = None
     people: dict[str, tuple[Person, str]] = field(default_factory=dict[str, tuple[Person, str]])
     room: str = ""
 
@@ -184,11 +184,11 @@ class SlackHarness:
     async def sees_preview(self) -> str:
         return ""
 
-    async def _wait_delivered(self, deed: Deed) -> bool:
+    async def _wait_delivered(self, action: UserAction) -> bool:
         """Wait until the bot has confirmed an event, or could not store it."""
-        self.newest = deed
-        await first(deed.confirmed.wait(), self.refused.wait())
-        return deed.confirmed.is_set()
+        self.newest = action
+        await first(action.confirmed.wait(), self.refused.wait())
+        return action.confirmed.is_set()
 
 
 def standing(message: Json, slack: SlackServer | None = None) -> Standing:

@@ -10,7 +10,7 @@ from typing import cast
 from channels._remote.cards import parse_button_data
 from channels.telegram import TelegramSettings, cards
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.emulator import Actor, Chat, Deed, Emulator, Limits, Lose, Message
+from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Lose, Message, UserAction
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Entity, Styled, to_body
 from tests.contract.channel_suite import (
@@ -68,7 +68,7 @@ class TelegramHarness:
     clock: ManualClock
     channel: Channel = field(init=False)
     refused: asyncio.Event = field(default_factory=asyncio.Event)
-    newest: Deed | None = None
+    newest: UserAction | None = None
     people: dict[str, Actor] = field(default_factory=dict[str, Actor])
     room: Chat | None = None
 
@@ -160,12 +160,12 @@ class TelegramHarness:
     async def sees_preview(self) -> str:
         return self.ann.chat.draft(self.clock.monotonic()) or ""
 
-    async def _wait_delivered(self, deed: Deed) -> bool:
+    async def _wait_delivered(self, action: UserAction) -> bool:
         """Wait until the bot has confirmed an update, or could not store it."""
-        self.newest = deed
+        self.newest = action
         self.refused.clear()
-        await first(self.telegram.confirmed(deed), self.refused.wait())
-        return deed.update.confirmed
+        await first(self.telegram.confirmed(action), self.refused.wait())
+        return action.update.confirmed
 
 
 def standing(message: Message) -> Standing:

@@ -15,8 +15,8 @@ from typing import TypeVar
 from simcord.backend.models import Message
 
 from channels.discord import cards, decode
-from channels.discord.emulator.server import Deed as Delivery
 from channels.discord.emulator.server import DiscordServer, Fault, Json, Person, plain
+from channels.discord.emulator.server import UserAction as Delivery
 from tests.contract.discord_harness import standing
 from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from channels.slack.decode import ACTIONS
-from channels.slack.emulator.server import Deed as Delivery
 from channels.slack.emulator.server import Json, Person, SlackServer
+from channels.slack.emulator.server import UserAction as Delivery
 from tests.contract.slack_harness import standing
 from tests.faults.fork_client import COMMAND
 from tests.faults.ledger import Ledger

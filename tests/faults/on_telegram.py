@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from channels.telegram.emulator import Actor, Message, Refuse
 from channels.telegram.emulator import Chat as TelegramChat
-from channels.telegram.emulator import Deed as Update
+from channels.telegram.emulator import UserAction as Update
 from channels.telegram.emulator.chats import buttons_of
 from tests.faults.fork_client import COMMAND, fork
 from tests.faults.ledger import Ledger

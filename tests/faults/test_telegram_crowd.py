@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from channels.telegram.emulator import Actor, Deed, Limits
+from channels.telegram.emulator import Actor, Limits, UserAction
 from tests.bench.process import peak_rss_mib
 from tests.journeys.telegram.bot import Bot, bot
 
@@ -21,7 +21,7 @@ def crowd(world: Bot, count: int) -> list[Actor]:
     return [world.telegram.person(f"P{number:04}") for number in range(count)]
 
 
-def all_write(world: Bot, people: Sequence[Actor], *words: str) -> list[Deed]:
+def all_write(world: Bot, people: Sequence[Actor], *words: str) -> list[UserAction]:
     """Let everybody say each word, round by round; none is delivered before all are written."""
     world.telegram.hold()
     actions = [person.says(f"{word} {person.id}") for word in words for person in people]

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.people import UserAction
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
 
 
-def comes_twice(world: Bot, *actions: Deed) -> None:
+def comes_twice(world: Bot, *actions: UserAction) -> None:
     """Let updates stand twice in the next batch, each pair side by side."""
     waiting = world.telegram.account.updates.waiting
     for action in actions:
         waiting.insert(waiting.index(action.update), action.update)
 
 
-async def comes_again(world: Bot, *actions: Deed) -> None:
+async def comes_again(world: Bot, *actions: UserAction) -> None:
     """Deliver updates again, as themselves and under new numbers, and wait for their confirmation."""
     for action in actions:
         world.telegram.redeliver(action)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.emulator import Refuse
-from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.people import UserAction
 from tests.faults.fork_client import ForkServer
 from tests.faults.kill_points import KillPoint, KillPoints
 from tests.faults.killed_daemon import PORT_VARIABLE
@@ -77,14 +77,14 @@ class Work:
 
     Attributes:
         here: Where.
-        deeds: All that they did.
+        actions: All that they did.
         rounds: How often.
         edits: Bob thinks of another word while Olga is asked.
     """
 
     world: Bot
     edits: bool = False
-    actions: list[Deed] = field(default_factory=list[Deed])
+    actions: list[UserAction] = field(default_factory=list[UserAction])
     rounds: int = 0
 
     def round(self) -> None:

@@ -52,7 +52,7 @@ async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> 
         ann, zero = telegram.person("Ann"), telegram.account.bot
         books = Books()
         for key in ("text p.1", "text p.2", "text p.3", "text p.4"):
-            books.owed.append(Owed(key=key, chat=ann.chat, deed=ann.says(key)))
+            books.owed.append(Owed(key=key, chat=ann.chat, action=ann.says(key)))
         for key, more in (("2", ""), ("1", ""), ("1", ""), ("3", ""), ("3", REPEAT)):
             text = answer_to(f"text p.{key}") + more
             version = Version(formatted=Formatted(text=text))
@@ -73,8 +73,8 @@ def test_it_goes_by_the_order_that_the_platform_gave(
     """A mailbox that numbers two mails the other way round has no other order than that. P2."""
     room = Room("ann")
     room.stand([answer_to(f"text p.{answer}") for answer in answers])
-    books = Books(owed=[Owed(key=f"text p.{one}", chat=room, deed=-one) for one in (1, 2)])
-    sums = books.sums(exceeded=0, runs=[], order=lambda one: int(str(one.deed)))
+    books = Books(owed=[Owed(key=f"text p.{one}", chat=room, action=-one) for one in (1, 2)])
+    sums = books.sums(exceeded=0, runs=[], order=lambda one: int(str(one.action)))
     assert (sums.lost, sums.out_of_order) == ((), out_of_order)
 
 
@@ -90,8 +90,8 @@ async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
     """Calls of other chats, and those after the last that speaks of it, are left out."""
     async with Emulator(clock=SystemClock()) as telegram:
         ann = telegram.person("Ann")
-        deed = ann.says("text p.1")
-        owed = Owed(key="text p.1", chat=ann.chat, deed=deed)
+        action = ann.says("text p.1")
+        owed = Owed(key="text p.1", chat=ann.chat, action=action)
         began = telegram.now().at
         for seconds, chat, text in ((1, ann.chat.id, ""), (2, 8, "text p.1"), (4, ann.chat.id, "")):
             telegram.calls.append(_call(at=began + seconds, chat=chat, text=text))
@@ -100,7 +100,7 @@ async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
         told = history(telegram, owed, began=began, turns=turns)
     first, written, *rest = told
     assert "text p.1" in first
-    assert f"written as {deed.wrote.id}" in written
+    assert f"written as {action.wrote.id}" in written
     assert [line.split()[0] for line in rest] == ["1.000", "2.500", "3.000"]
     assert "it is killed" in rest[1]
     assert repr(LOST) in rest[2]

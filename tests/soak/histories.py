@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from channels.telegram.emulator import Emulator
 from channels.telegram.emulator.faults import Call
-from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.people import UserAction
 from tests.soak.owed import Owed
 
 MAX_LINES = 60
@@ -23,12 +23,12 @@ def history(
         began: Seconds on the emulator's clock from which is counted.
         turns: What befell the daemon, and when, on that clock.
     """
-    deed = owed.deed
-    assert isinstance(deed, Deed)
-    written = deed.wrote.versions[0].at
+    action = owed.action
+    assert isinstance(action, UserAction)
+    written = action.wrote.versions[0].at
     calls = [call for call in telegram.calls if call.chat == owed.chat.id and call.at >= written]
     until = max((call.at for call in calls if owed.key in call.text), default=telegram.now().at)
-    happened = [(written, f"written as {deed.wrote.id}")]
+    happened = [(written, f"written as {action.wrote.id}")]
     happened += [(at, what) for at, what in turns if written <= at <= until]
     happened += [(call.at, _told(call)) for call in calls if call.at <= until]
     lines = [f"    {at - began:8.3f}  {what}" for at, what in sorted(happened, key=itemgetter(0))]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from simcord.backend.models import Message
 
-from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
+from channels.discord.emulator.server import DiscordServer, Fault, Person, UserAction
 from tests.contract.discord_harness import standing
 from tests.soak.place import Place, Room, Tables, Trouble
 from zeroclaw.host.clock import SystemClock
@@ -52,7 +52,9 @@ class OnDiscord(Place):
     discord: DiscordServer = field(default_factory=lambda: DiscordServer(clock=SystemClock()))
     said: list[Message] = field(default_factory=list[Message])
     _clock: SystemClock = field(default_factory=SystemClock)
-    _pressed: dict[str, tuple[float, Deed]] = field(default_factory=dict[str, tuple[float, Deed]])
+    _pressed: dict[str, tuple[float, UserAction]] = field(
+        default_factory=dict[str, tuple[float, UserAction]]
+    )
     _looked_at: int = -1
 
     async def open(

@@ -97,9 +97,9 @@ class OnEmail(Place):
         """
         uids = self.mail.uids(self.bot)
 
-        def number(deed: object) -> int:
-            assert isinstance(deed, EmailMessage)
-            return uids[str(cast("EmailMessage", deed)["message-id"])]
+        def number(action: object) -> int:
+            assert isinstance(action, EmailMessage)
+            return uids[str(cast("EmailMessage", action)["message-id"])]
 
         return number
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels.slack.emulator.server import APP, BOT, Deed, Fault, Json, Person, SlackServer
+from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer, UserAction
 from tests.contract.slack_harness import standing
 from tests.soak.place import Place, Room, Tables, Trouble
 
@@ -31,7 +31,7 @@ class Writer:
     is_own: bool = True
     may_ask: bool = True
 
-    async def says(self, text: str) -> Deed:
+    async def says(self, text: str) -> UserAction:
         # A line that begins with a slash is no message there, but a command of Slack's own.
         said = await (self.who.commands(text[1:]) if text[0] == "/" else self.who.says(text))
         self.on.said = [*self.on.said[-KEPT:], said]
@@ -49,7 +49,7 @@ class OnSlack(Place):
     chance: random.Random
     name = "slack"
     slack: SlackServer = field(default_factory=SlackServer)
-    said: list[Deed] = field(default_factory=list[Deed])
+    said: list[UserAction] = field(default_factory=list[UserAction])
     _pressed: set[str] = field(default_factory=set[str])
     _looked_at: int = -1
 

@@ -18,7 +18,7 @@ from channels.telegram.emulator import (
     TooMany,
 )
 from channels.telegram.emulator.faults import Call, Fault
-from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.people import UserAction
 from tests.soak import place
 from tests.soak.histories import history
 from tests.soak.owed import LOOK_BACK, Owed
@@ -36,7 +36,7 @@ FAULTS: tuple[Fault, ...] = (
 )
 AWAY_S = (0.2, 1.5)
 SLOW_S = (0.02, 0.2)
-KEPT_DEEDS = 200
+MAX_ACTIONS = 200
 """The newest ones, of which some are delivered again."""
 _TOLERANCE_S = 0.01
 _NAMED = "retry after "
@@ -53,15 +53,15 @@ class Writer:
     is_own: bool = True
     may_ask: bool = True
 
-    async def says(self, text: str) -> Deed:
+    async def says(self, text: str) -> UserAction:
         chat = self.chat
         assert isinstance(chat, Chat)
         if self.is_own and text.startswith("look") and self.on.chance.random() < 1 / 2:
-            deed = self.who.sends("document", b"milk", name="a.txt", caption=text)
+            action = self.who.sends("document", b"milk", name="a.txt", caption=text)
         else:
-            deed = self.who.says(text if self.is_own else f"@zero_bot {text}", chat=chat)
-        self.on.note(deed)
-        return deed
+            action = self.who.says(text if self.is_own else f"@zero_bot {text}", chat=chat)
+        self.on.note(action)
+        return action
 
 
 class OnTelegram(Place):
@@ -74,7 +74,7 @@ class OnTelegram(Place):
         self.chance = chance
         self._clock = SystemClock()
         self._telegram = Emulator(clock=self._clock, limits=Limits())
-        self._deeds: list[Deed] = []
+        self._actions: list[UserAction] = []
         self._pressed: set[int] = set()
 
     async def open(
@@ -112,9 +112,9 @@ class OnTelegram(Place):
     def is_heard(self) -> bool:
         return self._telegram.is_polled
 
-    def note(self, deed: Deed) -> None:
+    def note(self, action: UserAction) -> None:
         """Remember what somebody did."""
-        self._deeds = [*self._deeds[-KEPT_DEEDS:], deed]
+        self._actions = [*self._actions[-MAX_ACTIONS:], action]
 
     async def look(self) -> None:
         """Chats here always are what stands."""
@@ -155,9 +155,9 @@ class OnTelegram(Place):
         self._telegram.latency_s = 0.0
 
     async def _again(self) -> None:
-        if self._deeds:
-            deed, as_new = self.chance.choice(self._deeds), self.chance.random() < 1 / 2
-            self._telegram.redeliver(deed, as_new=as_new)
+        if self._actions:
+            action, as_new = self.chance.choice(self._actions), self.chance.random() < 1 / 2
+            self._telegram.redeliver(action, as_new=as_new)
 
     async def _twice(self) -> None:
         """Let what waits stand twice in its batch."""
@@ -177,13 +177,13 @@ class OnTelegram(Place):
         self,
         key: str,
         chat: place.Chat,
-        deed: object,
+        action: object,
         *,
         began: float,
         turns: Sequence[tuple[float, str]],
     ) -> list[str]:
         return history(
-            self._telegram, Owed(key=key, chat=chat, deed=deed), began=began, turns=turns
+            self._telegram, Owed(key=key, chat=chat, action=action), began=began, turns=turns
         )
 
 

@@ -16,12 +16,12 @@ class Owed(Value):
     """A message that is to be answered once.
 
     Attributes:
-        deed: What the place knows it by.
+        action: What the place knows it by.
     """
 
     key: str
     chat: Chat
-    deed: object
+    action: object
 
     @property
     def end(self) -> str:

@@ -69,7 +69,7 @@ class Crowd:
             await self.clock.sleep(self.chance.uniform(*PAUSES_S))
 
     async def _say(self, line: Line, key: str) -> Owed:
-        owed = Owed(key=key, chat=line.chat, deed=await line.says(key))
+        owed = Owed(key=key, chat=line.chat, action=await line.says(key))
         self.books.owed.append(owed)
         return owed
 

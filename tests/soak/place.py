@@ -166,13 +166,13 @@ class Place(ABC):
         self,
         key: str,
         chat: Chat,
-        deed: object,
+        action: object,
         *,
         began: float,
         turns: Sequence[tuple[float, str]],
     ) -> list[str]:
         """Return what was done about a message, line by line."""
-        del deed, began, turns
+        del action, began, turns
         here = chat.from_bot
         about = [number for number, one in enumerate(here) if key in one.text]
         near = [one for at, one in enumerate(here) if any(abs(at - it) <= NEAR for it in about)]

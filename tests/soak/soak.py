@@ -272,7 +272,7 @@ class _Run:
         sums = self._crowd.books.sums(
             exceeded=sum(count for count, _ in early),
             runs=self.here.bench.ran("knock"),
-            order=lambda one: orders[one.chat.id](one.deed),
+            order=lambda one: orders[one.chat.id](one.action),
         )
         growth = [
             what
@@ -328,7 +328,7 @@ class _Run:
             for one in self._crowd.books.owed
             if one.key in keys
             for line in places[one.chat.id].history(
-                one.key, one.chat, one.deed, began=self._began, turns=self._troubles.turns
+                one.key, one.chat, one.action, began=self._began, turns=self._troubles.turns
             )
         ]
 

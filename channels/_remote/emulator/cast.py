@@ -1,4 +1,4 @@
-"""The people on an emulator's page (Ann, who talks with the bot, and Olga, an operator), and their acts."""
+"""The people on an emulator's page: Ann, who talks with the bot, and Olga, an operator."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ class Attached(Value):
     base64: bytes  # decoded by msgspec
 
 
-class Asked(Value):
+class ActionRequest(Value):
     """A request of the page to act; each kind uses some of the fields."""
 
     do: str
@@ -42,14 +42,14 @@ class Asked(Value):
     how: str = ""
 
 
-def asked_of(asked: Json) -> Asked:
-    """Parse a request of the page.
+def parse_action_request(body: Json) -> ActionRequest:
+    """Parse a request of the page to act.
 
     Raises:
         Unusable: A field has the wrong type.
     """
     try:
-        return convert(asked, Asked)
+        return convert(body, ActionRequest)
     except ValidationError as error:
         raise Unusable(str(error)) from error
 

@@ -1,7 +1,7 @@
 """The emulator's page, on which one person acts as all people in the chats, and its routes.
 
     GET state, events, files/…    the state now, the state at each change, and sent files
-    POST do                       an act of a person, {"do": "say", "person": …, "text": …}
+    POST do                       an action of a person, {"do": "say", "person": …, "text": …}
 
 Everything is below an unguessable path, because every user of this machine can reach a loopback port,
 and the page can act as the bot's operator. Requests must have this machine as their host, which keeps
@@ -48,8 +48,8 @@ class Platform(Protocol):
         """Return everything that the page shows; `page/app.js` draws it."""
         ...
 
-    def do(self, asked: Json) -> None:
-        """Carry out a person's act.
+    def do(self, body: Json) -> None:
+        """Carry out a person's action.
 
         Raises:
             Unusable: It names something that does not exist.
@@ -121,10 +121,10 @@ class Site:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _json(415, {"error": "send application/json"})
         try:
-            asked: object = json.loads(request.body)
-            if not isinstance(asked, dict):
+            body: object = json.loads(request.body)
+            if not isinstance(body, dict):
                 return _json(422, {"error": "send one object"})
-            self._platform.do(cast("Json", asked))  # a JSON object's keys are strings
+            self._platform.do(cast("Json", body))  # a JSON object's keys are strings
         except (Unusable, ValueError) as error:
             return _json(422, {"error": str(error)})
         return _json(200, {"done": True})

@@ -1,4 +1,4 @@
-"""The state of Discord and the acts of people, for the page and others that have its key.
+"""The state of Discord and the actions of people, for the page and others that have its key.
 
 POST do    {"do": "say", "person": "100", "text": "hello"}
 say     person, text; chat, reply_to             a text such as `/ask why` uses a command of the bot's
@@ -14,9 +14,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from channels._remote.emulator.cast import Asked, Attached, Cast, Json, asked_of
+from channels._remote.emulator.cast import ActionRequest, Attached, Cast, Json, parse_action_request
 from channels._remote.emulator.site import Unusable
-from channels.discord.emulator.server import Deed, DiscordServer, Fault, Person
+from channels.discord.emulator.server import DiscordServer, Fault, Person, UserAction
 from channels.discord.emulator.view import FORM, chat, question
 
 _FORM = 9
@@ -61,9 +61,9 @@ class Control:
         self._discord = discord
         self._people = people
         self._cast = of_page
-        self._pressed: dict[str, tuple[str, Deed]] = {}  # person and press, by the form's id
+        self._pressed: dict[str, tuple[str, UserAction]] = {}  # person and press, by the form's id
         self._said: dict[int, list[str]] = {}  # all texts of each message
-        self._deeds: Mapping[str, Callable[[Asked], None]] = {
+        self._actions: Mapping[str, Callable[[ActionRequest], None]] = {
             "say": self._say,
             "file": self._file,
             "album": self._album,
@@ -100,9 +100,9 @@ class Control:
     def _chat(self, id_: int) -> Json:
         """Return a chat, with open forms as questions at the end."""
         asking = [
-            question(self._discord.backend, deed.id, id_, str(deed.form["title"]), person)
-            for person, deed in self._pressed.values()
-            if deed.channel == id_ and _is_form(deed)
+            question(self._discord.backend, action.id, id_, str(action.form["title"]), person)
+            for person, action in self._pressed.values()
+            if action.channel == id_ and _is_form(action)
         ]
         earlier = {one: said[:-1] for one, said in self._said.items()}
         return chat(self._discord.backend, id_, earlier=earlier, asking=asking)
@@ -119,27 +119,27 @@ class Control:
         """Return an event that is set at the next change."""
         return self._discord.next_change()
 
-    # --- the acts --------------------------------------------------------------------------------
+    # --- the actions -----------------------------------------------------------------------------
 
-    def do(self, asked: Mapping[str, object]) -> None:
-        """Carry out one act.
+    def do(self, body: Mapping[str, object]) -> None:
+        """Carry out one action of the page.
 
         Raises:
             Unusable: It names something that does not exist.
         """
-        deed = asked_of(asked)
-        carry_out = self._deeds.get(deed.do)
+        request = parse_action_request(body)
+        carry_out = self._actions.get(request.do)
         if carry_out is None:
-            raise Unusable(f"`do` is one of {', '.join(self._deeds)}")
-        carry_out(deed)
+            raise Unusable(f"`do` is one of {', '.join(self._actions)}")
+        carry_out(request)
         self._discord.release()
 
-    def _say(self, asked: Asked) -> None:
-        person, channel, text = self._person(asked), self._channel(asked), asked.text.strip()
+    def _say(self, request: ActionRequest) -> None:
+        person, channel, text = self._person(request), self._channel(request), request.text.strip()
         if not text:
             raise Unusable("there is no text")
-        if asked.reply_to in self._pressed:
-            person.submits(self._pressed.pop(asked.reply_to)[1], text)
+        if request.reply_to in self._pressed:
+            person.submits(self._pressed.pop(request.reply_to)[1], text)
         elif (name := text.split()[0]).startswith("/") and name[1:] in (known := self._commands()):
             words = text.removeprefix(name).strip()
             options = cast("list[Json]", known[name[1:]].get("options") or [])
@@ -148,7 +148,7 @@ class Control:
         else:
             bot = self._discord.backend.bot_user
             said = text.replace(f"@{bot.name}", f"<@{bot.id}>")
-            to = self._message(channel, asked.reply_to) if asked.reply_to else None
+            to = self._message(channel, request.reply_to) if request.reply_to else None
             person.says(channel, said, reply_to=to)
 
     def _commands(self) -> Mapping[str, Json]:
@@ -156,50 +156,50 @@ class Control:
         offered = cast("list[Json]", list(self._discord.backend.commands.get(None, {}).values()))
         return {str(one["name"]): one for one in offered}
 
-    def _file(self, asked: Asked) -> None:
-        self._send(asked, (Attached(name=asked.name, base64=asked.base64),))
+    def _file(self, request: ActionRequest) -> None:
+        self._send(request, (Attached(name=request.name, base64=request.base64),))
 
-    def _album(self, asked: Asked) -> None:
-        self._send(asked, asked.photos)
+    def _album(self, request: ActionRequest) -> None:
+        self._send(request, request.photos)
 
-    def _send(self, asked: Asked, files: tuple[Attached, ...]) -> None:
-        person, channel = self._person(asked), self._channel(asked)
+    def _send(self, request: ActionRequest, files: tuple[Attached, ...]) -> None:
+        person, channel = self._person(request), self._channel(request)
         for one in files:
             person.sends(
                 channel,
                 one.name,
                 one.base64,
                 said_bytes=len(one.base64),
-                text=asked.caption if one is files[0] else "",
+                text=request.caption if one is files[0] else "",
             )
 
-    def _press(self, asked: Asked) -> None:
-        person, channel = self._person(asked), self._channel(asked)
-        deed = person.presses(channel, self._message(channel, asked.message), asked.data)
-        self._pressed[f"{FORM}{deed.id}"] = (asked.person, deed)
+    def _press(self, request: ActionRequest) -> None:
+        person, channel = self._person(request), self._channel(request)
+        action = person.presses(channel, self._message(channel, request.message), request.data)
+        self._pressed[f"{FORM}{action.id}"] = (request.person, action)
 
-    def _fail(self, asked: Asked) -> None:
-        fault = _FAULTS.get(asked.how)
+    def _fail(self, request: ActionRequest) -> None:
+        fault = _FAULTS.get(request.how)
         if fault is None:
             raise Unusable(f"`how` is one of {', '.join(_FAULTS)}")
         self._discord.will(fault())
 
     # --- people and chats ------------------------------------------------------------------------
 
-    def _person(self, asked: Asked) -> Person:
-        found = self._people.get(asked.person)
+    def _person(self, request: ActionRequest) -> Person:
+        found = self._people.get(request.person)
         if found is None:
             raise Unusable(f"`person` is one of {', '.join(self._people)}")
         return found
 
-    def _channel(self, asked: Asked) -> int:
-        """Return the chat of an act; by default the person's private chat."""
-        if not asked.chat:
-            return self._person(asked).direct
+    def _channel(self, request: ActionRequest) -> int:
+        """Return the chat of an action; by default the person's private chat."""
+        if not request.chat:
+            return self._person(request).direct
         known = {str(one): int(one) for one in (*self._cast.chats, self._cast.room)}
-        if asked.chat not in known:
+        if request.chat not in known:
             raise Unusable("`chat` is none")
-        return known[asked.chat]
+        return known[request.chat]
 
     def _message(self, channel: int, id_: str) -> int:
         standing = self._discord.backend.messages.get(channel, {})
@@ -208,5 +208,5 @@ class Control:
         return int(id_)
 
 
-def _is_form(deed: Deed) -> bool:
-    return bool(deed.answers) and deed.answers[-1].get("type") == _FORM
+def _is_form(action: UserAction) -> bool:
+    return bool(action.answers) and action.answers[-1].get("type") == _FORM

@@ -2,7 +2,7 @@
 
 simcord keeps the state and answers like Discord's API. This front end speaks the protocols, and adds
 what simcord lacks: the nonce that identifies a repeated send, a history read from a position, intents
-that hide content, sessions that resume, faults, and people's acts in their app. It does not import the
+that hide content, sessions that resume, faults, and people's actions in their app. It does not import the
 adapter.
 
     async with DiscordServer(clock=clock) as discord:
@@ -119,7 +119,7 @@ def plain(value: object) -> Json:
 
 @dataclass(kw_only=True)
 class Person:
-    """A person and their acts."""
+    """A person of the server; each method is an action of theirs."""
 
     server: "DiscordServer"
     id: int
@@ -148,28 +148,30 @@ class Person:
         """Delete a message."""
         self.server.backend.delete_message(message.channel_id, message.id)
 
-    def presses(self, channel: int, message: int, custom_id: str, *, stands_in: int = 0) -> "Deed":
-        """Press a button; `stands_in` forges a press on a message of another channel."""
+    def presses(
+        self, channel: int, message: int, custom_id: str, *, message_channel: int = 0
+    ) -> "UserAction":
+        """Press a button; `message_channel` forges a press on a message of another channel."""
         data: Json = {"custom_id": custom_id, "component_type": 2}
-        return self._acts(3, channel, data, message, stands_in=stands_in)
+        return self._interact(3, channel, data, message, message_channel=message_channel)
 
-    def submits(self, form: "Deed", reason: str) -> "Deed":
+    def submits(self, form: "UserAction", reason: str) -> "UserAction":
         """Fill in and submit the form that a press was answered with."""
         shown = form.form
         typed = {"type": 4, "custom_id": "reason", "value": reason}
         rows = [{"type": 1, "components": [typed]}]
         data: Json = {"custom_id": str(shown["custom_id"]), "components": rows}
-        return self._acts(5, form.channel, data, form.message)
+        return self._interact(5, form.channel, data, form.message)
 
-    def uses(self, channel: int, name: str, **options: str) -> "Deed":
+    def uses(self, channel: int, name: str, **options: str) -> "UserAction":
         """Use a slash command."""
         given = [{"type": 3, "name": key, "value": value} for key, value in options.items()]
         data: Json = {"id": "1", "name": name, "type": 1, "options": given}
-        return self._acts(2, channel, data, 0)
+        return self._interact(2, channel, data, 0)
 
-    def _acts(
-        self, kind: int, channel: int, data: Json, message: int, *, stands_in: int = 0
-    ) -> "Deed":
+    def _interact(
+        self, kind: int, channel: int, data: Json, message: int, *, message_channel: int = 0
+    ) -> "UserAction":
         backend = self.server.backend
         guild = backend.get_channel(channel).guild_id
         record, payload = interactions.base_payload(
@@ -177,18 +179,18 @@ class Person:
         )
         if message:
             record.source_message_id = message
-            standing = backend.get_message(stands_in or channel, message)
+            standing = backend.get_message(message_channel or channel, message)
             shown = serializers.message_payload(backend, standing)
             payload["message"] = dict(shown)
-        deed = Deed(server=self.server, id=record.id, channel=channel, message=message)
-        self.server.deeds[str(record.id)] = deed
-        deed.event = plain(payload)
-        self.server.tell("INTERACTION_CREATE", deed.event)
-        return deed
+        action = UserAction(server=self.server, id=record.id, channel=channel, message=message)
+        self.server.actions[str(record.id)] = action
+        action.event = plain(payload)
+        self.server.tell("INTERACTION_CREATE", action.event)
+        return action
 
 
 @dataclass(kw_only=True)
-class Deed:
+class UserAction:
     """A press, a form or a slash command, and the bot's answers.
 
     Attributes:
@@ -201,7 +203,7 @@ class Deed:
     message: int
     event: Json = field(default_factory=dict[str, object])
     answers: list[Json] = field(default_factory=list[Json])
-    came: asyncio.Event = field(default_factory=asyncio.Event)
+    was_answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def form(self) -> Json:
@@ -210,7 +212,7 @@ class Deed:
 
     async def answered(self) -> Json:
         """Wait for the first answer."""
-        await self.came.wait()
+        await self.was_answered.wait()
         return self.answers[0]
 
     def again(self) -> None:
@@ -249,7 +251,7 @@ class DiscordServer:
         self.calls: list[tuple[str, str]] = []
         self.typing: list[str] = []
         self.faults: list[Fault] = []
-        self.deeds: dict[str, Deed] = {}
+        self.actions: dict[str, UserAction] = {}
         self.is_held = False
         self.is_deaf = False
         self.are_servers_late = False
@@ -386,7 +388,7 @@ class DiscordServer:
         await self.until(lambda: count() >= times)
 
     def next_change(self) -> asyncio.Event:
-        """Return an event that is set after the next call or act."""
+        """Return an event that is set after the next call or action."""
         moved = asyncio.Event()
         self._waiting.append(moved)
         return moved
@@ -621,9 +623,9 @@ class DiscordServer:
         return {**params, "before": str(last + 1)}
 
     def _take_answer(self, interaction: str, body: Json) -> None:
-        if (deed := self.deeds.get(interaction)) is not None:
-            deed.answers.append(body)
-            deed.came.set()
+        if (action := self.actions.get(interaction)) is not None:
+            action.answers.append(body)
+            action.was_answered.set()
 
     async def _file(self, request: web.Request) -> web.Response:
         if "Authorization" in request.headers:  # the bot must not send its token to a file's host

@@ -44,15 +44,15 @@ def chat(
     }
 
 
-def question(backend: Backend, deed: int, channel: int, title: str, person: str) -> Json:
+def question(backend: Backend, press: int, channel: int, title: str, person: str) -> Json:
     """Return a form that waits for one person, as a message that asks for a reply."""
     return {
-        **_bare(f"{FORM}{deed}", channel),
+        **_bare(f"{FORM}{press}", channel),
         "sender": str(backend.bot_user.id),
         "name": backend.bot_user.name,
         "bot": True,
         "only": person,
-        "date": ((deed >> 22) + _EPOCH_MS) / 1000,
+        "date": ((press >> 22) + _EPOCH_MS) / 1000,
         "text": title,
         "asks": True,
     }

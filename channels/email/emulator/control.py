@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from email.message import EmailMessage
 from email.utils import format_datetime, parsedate_to_datetime
 
-from channels._remote.emulator.cast import Asked, Cast, Json, asked_of
+from channels._remote.emulator.cast import ActionRequest, Cast, Json, parse_action_request
 from channels._remote.emulator.markup import blocks
 from channels._remote.emulator.site import Unusable
 from channels.email.emulator import letters
@@ -43,7 +43,7 @@ class Control:
         self._letters: asyncio.Queue[tuple[str, EmailMessage]] = asyncio.Queue(100)
         self._changed = asyncio.Event()
         self._is_read = False
-        self._actions: Mapping[str, Callable[[Asked], EmailMessage]] = {
+        self._actions: Mapping[str, Callable[[ActionRequest], EmailMessage]] = {
             "say": self._text_mail,
             "file": self._file_mail,
             "press": self._press_mail,
@@ -111,13 +111,13 @@ class Control:
 
     # --- people's actions ----------------------------------------------------------------------------
 
-    def do(self, asked: Mapping[str, object]) -> None:
+    def do(self, body: Mapping[str, object]) -> None:
         """Carry out one action of the page.
 
         Raises:
             Unusable: It names an action or a person that does not exist.
         """
-        request = asked_of(asked)
+        request = parse_action_request(body)
         write = self._actions.get(request.do)
         if write is None:
             raise Unusable(f"`do` is one of {', '.join(self._actions)}")
@@ -127,24 +127,24 @@ class Control:
             raise Unusable("there are too many mails on their way")
         self._letters.put_nowait((request.person, write(request)))
 
-    def _text_mail(self, request: Asked) -> EmailMessage:
+    def _text_mail(self, request: ActionRequest) -> EmailMessage:
         if not request.text.strip():
             raise Unusable("there is no text")
         return self._compose(request, request.text)
 
-    def _file_mail(self, request: Asked) -> EmailMessage:
+    def _file_mail(self, request: ActionRequest) -> EmailMessage:
         mail = self._compose(request, request.caption)
         mail.add_attachment(
             request.base64, maintype="application", subtype="octet-stream", filename=request.name
         )
         return mail
 
-    def _press_mail(self, request: Asked) -> EmailMessage:
+    def _press_mail(self, request: ActionRequest) -> EmailMessage:
         if not request.data:
             raise Unusable("there is no link")
         return self._compose(request, "", subject=request.data)
 
-    def _compose(self, request: Asked, text: str, *, subject: str = "") -> EmailMessage:
+    def _compose(self, request: ActionRequest, text: str, *, subject: str = "") -> EmailMessage:
         """Write a mail in answer to the named one, else to the newest that is not a card."""
         mails = self._mails[request.person]
         replied_to = [mail for mail in mails if _id(mail) == request.reply_to]

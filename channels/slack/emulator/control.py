@@ -1,6 +1,6 @@
-"""The state of the workspace and the acts of people, for the page.
+"""The state of the workspace and the actions of people, for the page.
 
-The acts are
+The actions are
 
 say     person, chat, text, reply_to             `/zeroclaw …` is the slash command; a reply, a thread
 file    person, chat, name, base64, caption
@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import cast
 
-from channels._remote.emulator.cast import Asked, Attached, Cast, Json, asked_of
+from channels._remote.emulator.cast import ActionRequest, Attached, Cast, Json, parse_action_request
 from channels._remote.emulator.site import Unusable
 from channels.slack.emulator.server import Fault, Person, SlackServer
 from channels.slack.emulator.view import FORM, LINE, chat
@@ -44,13 +44,13 @@ class Control:
         of_page: Cast,
         group: asyncio.TaskGroup,
     ) -> None:
-        """Take the people who can act, by id; their acts run in the group."""
+        """Take the people who can act, by id; their actions run in the group."""
         self._slack = slack
         self._people = people
         self._cast = of_page
         self._group = group
         self.pressed: dict[str, tuple[str, str]] = {}
-        self._deeds: Mapping[str, Callable[[Asked], Awaitable[object]]] = {
+        self._actions: Mapping[str, Callable[[ActionRequest], Awaitable[object]]] = {
             "say": self._say,
             "file": self._file,
             "album": self._album,
@@ -102,107 +102,107 @@ class Control:
         """Return an event that is set at the next change."""
         return self._slack.next_change()
 
-    # --- the acts --------------------------------------------------------------------------------
+    # --- the actions -----------------------------------------------------------------------------
 
-    def do(self, asked: Mapping[str, object]) -> None:
-        """Start one act.
+    def do(self, body: Mapping[str, object]) -> None:
+        """Start one action of the page.
 
         Raises:
             Unusable: It names something that does not exist.
         """
-        deed = asked_of(asked)
-        if deed.do == "fail":
-            self._fail(deed)
+        request = parse_action_request(body)
+        if request.do == "fail":
+            self._fail(request)
             return
-        carry_out = self._deeds.get(deed.do)
+        carry_out = self._actions.get(request.do)
         if carry_out is None:
-            raise Unusable(f"`do` is one of {', '.join((*self._deeds, 'fail'))}")
-        self._person(deed)
-        self._place(deed)
-        if deed.do == "say" and not deed.text.strip():
+            raise Unusable(f"`do` is one of {', '.join((*self._actions, 'fail'))}")
+        self._person(request)
+        self._place(request)
+        if request.do == "say" and not request.text.strip():
             raise Unusable("there is no text")
-        if deed.do == "press" and self._row_of(deed) is None:
-            raise Unusable(f"there is no button on {deed.message}")
-        self._group.create_task(self._carried_out(carry_out, deed))
+        if request.do == "press" and self._row_of(request) is None:
+            raise Unusable(f"there is no button on {request.message}")
+        self._group.create_task(self._carried_out(carry_out, request))
 
     async def _carried_out(
-        self, carry_out: Callable[[Asked], Awaitable[object]], deed: Asked
+        self, carry_out: Callable[[ActionRequest], Awaitable[object]], request: ActionRequest
     ) -> None:
-        await carry_out(deed)
+        await carry_out(request)
         self._slack.wake()
 
-    async def _say(self, asked: Asked) -> object:
-        person, place, text = self._person(asked), self._place(asked), asked.text.strip()
-        if asked.reply_to.startswith(FORM):
-            view = self._slack.views[int(asked.reply_to.removeprefix(FORM))]
+    async def _say(self, request: ActionRequest) -> object:
+        person, place, text = self._person(request), self._place(request), request.text.strip()
+        if request.reply_to.startswith(FORM):
+            view = self._slack.views[int(request.reply_to.removeprefix(FORM))]
             self.pressed.pop(str(view["trigger"]), None)
             return await person.submits(view, text)
         if text.startswith(COMMAND):
             return await person.commands(text.removeprefix(COMMAND).strip(), channel=place)
         return await person.says(
-            text.replace("@zero ", "@zeroclaw "), channel=place, thread=self._thread(asked)
+            text.replace("@zero ", "@zeroclaw "), channel=place, thread=self._thread(request)
         )
 
-    def _thread(self, asked: Asked) -> str:
+    def _thread(self, request: ActionRequest) -> str:
         """Return the thread that a reply belongs to, empty for none."""
-        place, to = self._place(asked), asked.reply_to
+        place, to = self._place(request), request.reply_to
         found = self._slack.said.get(place, {}).get(to) or self._slack.standing.get(place, {}).get(
             to
         )
         return str(found.get("thread_ts") or to) if found else ""
 
-    async def _file(self, asked: Asked) -> object:
-        return await self._send(asked, (Attached(name=asked.name, base64=asked.base64),))
+    async def _file(self, request: ActionRequest) -> object:
+        return await self._send(request, (Attached(name=request.name, base64=request.base64),))
 
-    async def _album(self, asked: Asked) -> object:
-        return await self._send(asked, asked.photos)
+    async def _album(self, request: ActionRequest) -> object:
+        return await self._send(request, request.photos)
 
-    async def _send(self, asked: Asked, files: tuple[Attached, ...]) -> object:
+    async def _send(self, request: ActionRequest, files: tuple[Attached, ...]) -> object:
         for one in files:
-            await self._person(asked).sends(
+            await self._person(request).sends(
                 one.name,
                 one.base64,
                 said_bytes=len(one.base64),
-                text=asked.caption if one is files[0] else "",
-                thread=self._thread(asked),
-                channel=self._place(asked),
+                text=request.caption if one is files[0] else "",
+                thread=self._thread(request),
+                channel=self._place(request),
             )
         return None
 
-    async def _press(self, asked: Asked) -> object:
-        action, _, value = asked.data.partition(" ")
-        place = self._place(asked)
-        card = self._row_of(asked) or {}
-        deed = await self._person(asked).presses(
-            asked.message, action, value, channel=place, thread=str(card.get("thread_ts") or "")
+    async def _press(self, request: ActionRequest) -> object:
+        button, _, value = request.data.partition(" ")
+        place = self._place(request)
+        card = self._row_of(request) or {}
+        press = await self._person(request).presses(
+            request.message, button, value, channel=place, thread=str(card.get("thread_ts") or "")
         )
-        self.pressed[str(deed.payload["trigger_id"])] = asked.person, place
-        return deed
+        self.pressed[str(press.payload["trigger_id"])] = request.person, place
+        return press
 
-    def _fail(self, asked: Asked) -> None:
-        fault = _FAULTS.get(asked.how)
+    def _fail(self, request: ActionRequest) -> None:
+        fault = _FAULTS.get(request.how)
         if fault is None:
             raise Unusable(f"`how` is one of {', '.join(_FAULTS)}")
         self._slack.will("chat.postMessage", fault)
 
     # --- people and chats ------------------------------------------------------------------------
 
-    def _person(self, asked: Asked) -> Person:
-        found = self._people.get(asked.person)
+    def _person(self, request: ActionRequest) -> Person:
+        found = self._people.get(request.person)
         if found is None:
             raise Unusable(f"`person` is one of {', '.join(self._people)}")
         return found
 
-    def _place(self, asked: Asked) -> str:
-        """Return the chat of an act; by default the person's private chat."""
-        if not asked.chat:
-            return self._person(asked).direct
-        if asked.chat not in map(str, (*self._cast.chats, self._cast.room)):
+    def _place(self, request: ActionRequest) -> str:
+        """Return the chat of an action; by default the person's private chat."""
+        if not request.chat:
+            return self._person(request).direct
+        if request.chat not in map(str, (*self._cast.chats, self._cast.room)):
             raise Unusable("`chat` is none")
-        return asked.chat
+        return request.chat
 
-    def _row_of(self, asked: Asked) -> Json | None:
-        return self._slack.standing.get(self._place(asked), {}).get(asked.message)
+    def _row_of(self, request: ActionRequest) -> Json | None:
+        return self._slack.standing.get(self._place(request), {}).get(request.message)
 
 
 def _label(view: Json) -> str:

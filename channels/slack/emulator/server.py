@@ -191,8 +191,8 @@ class Fault:
 
 
 @dataclass(eq=False, kw_only=True)
-class Deed:
-    """A person's act as an event from Slack."""
+class UserAction:
+    """A person's action as an event from Slack."""
 
     server: "SlackServer"
     kind: str
@@ -226,7 +226,7 @@ class Person:
 
     async def says(
         self, text: str, *, channel: str = "", thread: str = "", files: list[Json] | None = None
-    ) -> Deed:
+    ) -> UserAction:
         """Send a message as a Slack client does, which escapes three characters."""
         place = channel or self.direct
         escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -245,11 +245,11 @@ class Person:
         }
         if files:
             event |= {"files": files, "subtype": "file_share"}
-        deed = self.server.event(event)
-        self.server.said.setdefault(place, {})[deed.ts] = event
+        action = self.server.event(event)
+        self.server.said.setdefault(place, {})[action.ts] = event
         self.server.wake()
-        await deed.tell()
-        return deed
+        await action.tell()
+        return action
 
     async def sends(
         self,
@@ -260,7 +260,7 @@ class Person:
         text: str = "",
         thread: str = "",
         channel: str = "",
-    ) -> Deed:
+    ) -> UserAction:
         """Send a file, with or without text."""
         number = f"F{next(_NUMBERS):08}"
         self.server.files[number] = content
@@ -275,10 +275,10 @@ class Person:
         self.server.about[number] = about
         return await self.says(text, files=[about], thread=thread, channel=channel)
 
-    async def edits(self, deed: Deed, text: str) -> Deed:
+    async def edits(self, action: UserAction, text: str) -> UserAction:
         """Edit a message."""
-        before = cast("Json", deed.payload["event"])
-        now = {**before, "text": text, "edited": {"user": self.id, "ts": f"{deed.ts}1"}}
+        before = cast("Json", action.payload["event"])
+        now = {**before, "text": text, "edited": {"user": self.id, "ts": f"{action.ts}1"}}
         event = self.server.event(
             {
                 "type": "message",
@@ -289,21 +289,21 @@ class Person:
                 "previous_message": before,
             }
         )
-        self.server.said[str(before["channel"])][deed.ts] = now
+        self.server.said[str(before["channel"])][action.ts] = now
         self.server.wake()
         await event.tell()
         return event
 
-    async def deletes(self, deed: Deed) -> Deed:
+    async def deletes(self, action: UserAction) -> UserAction:
         """Delete a message; in place of one that began a thread a stone is left, as on Slack."""
-        before = cast("Json", deed.payload["event"])
+        before = cast("Json", action.payload["event"])
         place = str(before["channel"])
-        about: Json = {"subtype": "message_deleted", "deleted_ts": deed.ts}
-        if self.server.has_thread(place, deed.ts):
+        about: Json = {"subtype": "message_deleted", "deleted_ts": action.ts}
+        if self.server.has_thread(place, action.ts):
             stone = {"subtype": "tombstone", "user": "USLACKBOT", "hidden": True}
-            now = {"ts": deed.ts, "thread_ts": deed.ts, "text": "This message was deleted."}
+            now = {"ts": action.ts, "thread_ts": action.ts, "text": "This message was deleted."}
             about = {"subtype": "message_changed", "message": {**now, **stone}}
-            before = {**before, "thread_ts": deed.ts}
+            before = {**before, "thread_ts": action.ts}
         event = self.server.event(
             {
                 "type": "message",
@@ -313,17 +313,17 @@ class Person:
                 "previous_message": before,
             }
         )
-        self.server.said[place].pop(deed.ts, None)
+        self.server.said[place].pop(action.ts, None)
         self.server.wake()
         await event.tell()
         return event
 
     async def presses(
         self, message: str, action: str, value: str, *, channel: str = "", thread: str = ""
-    ) -> Deed:
+    ) -> UserAction:
         """Press a button of the bot's."""
         place = channel or self.direct
-        deed = Deed(
+        press = UserAction(
             server=self.server,
             kind="interactive",
             payload={
@@ -338,10 +338,10 @@ class Person:
                 ],
             },
         )
-        await deed.tell()
-        return deed
+        await press.tell()
+        return press
 
-    async def submits(self, view: Json, reason: str) -> Deed:
+    async def submits(self, view: Json, reason: str) -> UserAction:
         """Fill in a form of the bot's and submit it."""
         values = {"reason": {"reason": {"type": "plain_text_input", "value": reason}}}
         filled = {**view, "id": f"V{next(_NUMBERS)}", "state": {"values": values}}
@@ -351,25 +351,25 @@ class Person:
             "user": {"id": self.id},
             "view": filled,
         }
-        deed = Deed(server=self.server, kind="interactive", payload=payload)
-        await deed.tell()
-        return deed
+        action = UserAction(server=self.server, kind="interactive", payload=payload)
+        await action.tell()
+        return action
 
-    async def opens(self, thread: str) -> Deed:
+    async def opens(self, thread: str) -> UserAction:
         """Open the assistant that older apps have, which begins a thread in the direct chat."""
         about = {"user_id": self.id, "channel_id": self.direct, "thread_ts": thread}
-        deed = self.server.event({"type": "assistant_thread_started", "assistant_thread": about})
-        await deed.tell()
-        return deed
+        action = self.server.event({"type": "assistant_thread_started", "assistant_thread": about})
+        await action.tell()
+        return action
 
-    async def opens_chat(self, tab: str = "messages") -> Deed:
+    async def opens_chat(self, tab: str = "messages") -> UserAction:
         """Open one of the tabs of the direct chat."""
         about: Json = {"user": self.id, "channel": self.direct, "tab": tab}
-        deed = self.server.event({"type": "app_home_opened", **about})
-        await deed.tell()
-        return deed
+        action = self.server.event({"type": "app_home_opened", **about})
+        await action.tell()
+        return action
 
-    async def commands(self, text: str, *, channel: str = "") -> Deed:
+    async def commands(self, text: str, *, channel: str = "") -> UserAction:
         """Use the app's slash command."""
         payload: Json = {
             "command": "/zeroclaw",
@@ -379,9 +379,9 @@ class Person:
             "channel_id": channel or self.direct,
             "trigger_id": f"trigger.{next(_NUMBERS)}",
         }
-        deed = Deed(server=self.server, kind="slash_commands", payload=payload)
-        await deed.tell()
-        return deed
+        action = UserAction(server=self.server, kind="slash_commands", payload=payload)
+        await action.tell()
+        return action
 
 
 class SlackServer:
@@ -429,7 +429,7 @@ class SlackServer:
         self._chunked: dict[str, bool] = {}
         self.no_streams = ""
         self.tasks: list[tuple[str, str]] = []
-        self.waiting: dict[str, Deed] = {}
+        self.waiting: dict[str, UserAction] = {}
         self.origin = ""
         self.bot = ""
         self.session = cast("aiohttp.ClientSession", None)
@@ -444,7 +444,7 @@ class SlackServer:
         self.now: Callable[[], float] = lambda: 0.0
         self.answers: list[int] = []
         self._posts = asyncio.TaskGroup()
-        self._posting: dict[asyncio.Task[None], Deed] = {}
+        self._posting: dict[asyncio.Task[None], UserAction] = {}
         self._emulate = ""
         self._changed = asyncio.Event()
         self._over = asyncio.Event()
@@ -535,13 +535,13 @@ class SlackServer:
             await self.up("conversations.join", one.token, channel=number)
         return number
 
-    def event(self, event: Json) -> Deed:
+    def event(self, event: Json) -> UserAction:
         """Return an event that is not sent yet."""
         number = f"Ev{next(_NUMBERS):08}"
         payload: Json = {"type": "event_callback", "event": event, "event_id": number}
         payload |= {"team_id": TEAM, "api_app_id": "A000000001"}
         ts = str(event.get("ts", ""))
-        return Deed(server=self, kind="events_api", payload=payload, ts=ts)
+        return UserAction(server=self, kind="events_api", payload=payload, ts=ts)
 
     def has_thread(self, channel: str, ts: str) -> bool:
         """Whether anybody has replied to a message in its thread."""
@@ -561,21 +561,21 @@ class SlackServer:
                     await socket.send_str(json.dumps(said))
                     return
 
-    def post(self, deed: Deed, *, retry: int = 0) -> None:
+    def post(self, action: UserAction, *, retry: int = 0) -> None:
         """Post an event to the bot as Slack does; retries it once, at once, unless the answer is 200.
 
         Tests make Slack's later retries themselves. Presses and slash commands are posted only once.
         """
-        task = self._posts.create_task(self._post(deed, retry))
-        self._posting[task] = deed
+        task = self._posts.create_task(self._post(action, retry))
+        self._posting[task] = action
         task.add_done_callback(self._posting.pop)
 
-    async def _post(self, deed: Deed, retry: int) -> None:
-        answer = await self.posted(deed.kind, deed.payload, retry=retry)
+    async def _post(self, action: UserAction, retry: int) -> None:
+        answer = await self.posted(action.kind, action.payload, retry=retry)
         if answer == OK:
-            deed.confirmed.set()
-        elif deed.kind == "events_api" and not retry:
-            await self._post(deed, 1)
+            action.confirmed.set()
+        elif action.kind == "events_api" and not retry:
+            await self._post(action, 1)
 
     async def posted(self, kind: str, payload: Json, *, retry: int = 0) -> int:
         """Make one signed post and return the status, 0 if there is none in time."""
@@ -616,10 +616,10 @@ class SlackServer:
         """Cut every connection; running posts of events are retried, as after any failure."""
         for socket in list(self._sockets):
             await socket.close(code=1011)
-        for post, deed in list(self._posting.items()):
+        for post, action in list(self._posting.items()):
             post.cancel()
-            if deed.kind == "events_api":
-                self.post(deed, retry=1)
+            if action.kind == "events_api":
+                self.post(action, retry=1)
 
     async def moves(self) -> None:
         """Ask the bot to reconnect, as Slack does every few hours."""
@@ -868,13 +868,13 @@ class SlackServer:
         self.connections += 1
         self.wake()
         # Slack resends unconfirmed events. Presses too here, as if the person pressed again.
-        for deed in dict.fromkeys(self.waiting.values()):
-            await deed.tell()
+        for action in dict.fromkeys(self.waiting.values()):
+            await action.tell()
         async for frame in socket:
             said = json.loads(frame.data)
-            deed = self.waiting.pop(said["envelope_id"], None)
-            if deed is not None:
-                deed.confirmed.set()
+            action = self.waiting.pop(said["envelope_id"], None)
+            if action is not None:
+                action.confirmed.set()
             self.wake()
         self._sockets.remove(socket)
         return socket

@@ -3,7 +3,7 @@
     buckets entities links markdown_v2 html_markup   pure: rate limits, and marks in texts
     account chats files updates shapes               pure: the state, and its form in the Bot API
     sending editing drafting about_bot about_chats   pure: the methods
-    people view                                      pure: people's acts, and what the page shows
+    people view                                      pure: people's actions, and what the page shows
     bot_api polling delivering                       sockets and waits
     emulator actor                                   for tests
     control stage                                    for `zeroclaw try telegram`
@@ -17,7 +17,7 @@ from channels.telegram.emulator.buckets import Limits
 from channels.telegram.emulator.chats import Chat, Message
 from channels.telegram.emulator.emulator import Emulator
 from channels.telegram.emulator.faults import BadGateway, BadMarkup, Hang, Lose, Refuse, TooMany
-from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.people import UserAction
 from channels.telegram.emulator.stage import emulate
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "BadGateway",
     "BadMarkup",
     "Chat",
-    "Deed",
     "Emulator",
     "Hang",
     "Limits",
@@ -34,5 +33,6 @@ __all__ = [
     "Rate",
     "Refuse",
     "TooMany",
+    "UserAction",
     "emulate",
 ]

@@ -7,7 +7,7 @@ from channels.telegram.emulator.account import Account, Toast
 from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Status, buttons_of
 from channels.telegram.emulator.entities import Entity, Formatted
 from channels.telegram.emulator.files import media
-from channels.telegram.emulator.people import Deed, formatted
+from channels.telegram.emulator.people import UserAction, formatted
 from channels.telegram.emulator.wire import Json, Upload
 
 
@@ -27,7 +27,7 @@ class Actor:
         now: Callable[[], Instant],
         on_update: Callable[[], None],
     ) -> None:
-        """Do nothing yet; `happened` is called after every act."""
+        """Do nothing yet; `happened` is called after every action."""
         self._account = account
         self._now = now
         self._on_update = on_update
@@ -51,7 +51,7 @@ class Actor:
         quote: str = "",
         entities: Iterable[Entity] = (),
         extra: Json | None = None,
-    ) -> Deed:
+    ) -> UserAction:
         """Send a message, by default in the private chat.
 
         Args:
@@ -72,7 +72,7 @@ class Actor:
             extra={**quote_fields, **(extra or {})},
         )
 
-    def starts(self, payload: str = "") -> Deed:
+    def starts(self, payload: str = "") -> UserAction:
         """Press Start in the private chat."""
         return self.says(f"/start {payload}".rstrip())
 
@@ -83,7 +83,7 @@ class Actor:
         chat: Chat | None = None,
         thread: int = 0,
         reply_to: Message | None = None,
-    ) -> list[Deed]:
+    ) -> list[UserAction]:
         """Paste a long text, which the app sends as several messages at once."""
         return [
             self.says(piece, chat=chat, thread=thread, reply_to=reply_to)
@@ -102,7 +102,7 @@ class Actor:
         chat: Chat | None = None,
         thread: int = 0,
         reply_to: Message | None = None,
-    ) -> Deed:
+    ) -> UserAction:
         """Send a file.
 
         Args:
@@ -129,7 +129,7 @@ class Actor:
         caption: str = "",
         below: int = 0,
         chat: Chat | None = None,
-    ) -> list[Deed]:
+    ) -> list[UserAction]:
         """Send several pictures, given with their names, as an album; `below` which the caption is."""
         self._account.albums += 1
         album = {"media_group_id": f"album-{self._account.albums}"}
@@ -143,14 +143,14 @@ class Actor:
             for text, media in zip(captions, files, strict=True)
         ]
 
-    def forwards(self, message: Message, *, chat: Chat | None = None) -> Deed:
+    def forwards(self, message: Message, *, chat: Chat | None = None) -> UserAction:
         """Forward a message to a chat with the bot."""
         target = chat or self.chat
         return self._done(
             people.forward(self._account, self.person, message, self._now(), chat=target)
         )
 
-    def edits(self, message: Message, text: str) -> Deed:
+    def edits(self, message: Message, text: str) -> UserAction:
         """Edit a message."""
         return self._done(people.edit(self._account, message, formatted(text), self._now()))
 
@@ -161,7 +161,7 @@ class Actor:
 
     # --- pressing --------------------------------------------------------------------------------
 
-    def presses(self, message: Message, button: str = "", *, data: str = "") -> Deed:
+    def presses(self, message: Message, button: str = "", *, data: str = "") -> UserAction:
         """Press a button.
 
         Args:
@@ -185,44 +185,44 @@ class Actor:
             data = buttons[0].data
         return self._done(people.press(self._account, self.person, message, data, self._now()))
 
-    def toast(self, pressed: Deed) -> Toast | None:
+    def toast(self, pressed: UserAction) -> Toast | None:
         """Return the answer to a press, None while there is none."""
         return self._account.presses[str(pressed.update.body["id"])].toast
 
     # --- coming and going ------------------------------------------------------------------------
 
-    def blocks(self) -> Deed:
+    def blocks(self) -> UserAction:
         """Block the bot."""
         return self.lets_bot("kicked", self.chat)
 
-    def unblocks(self) -> Deed:
+    def unblocks(self) -> UserAction:
         """Unblock the bot."""
         return self.lets_bot("member", self.chat)
 
-    def adds_bot(self, chat: Chat) -> Deed:
+    def adds_bot(self, chat: Chat) -> UserAction:
         """Add the bot to a group."""
         return self.lets_bot("member", chat)
 
-    def kicks_bot(self, chat: Chat) -> Deed:
+    def kicks_bot(self, chat: Chat) -> UserAction:
         """Remove the bot from a group."""
         return self.lets_bot("kicked", chat)
 
-    def lets_bot(self, status: Status, chat: Chat) -> Deed:
+    def lets_bot(self, status: Status, chat: Chat) -> UserAction:
         """Change the bot's status in a chat."""
         return self._done(people.set_status(self._account, self.person, chat, status, self._now()))
 
-    def joins(self, chat: Chat) -> Deed:
+    def joins(self, chat: Chat) -> UserAction:
         """Join a group."""
         chat.members[self.id] = "member"
         return self._service(chat, "new_chat_members", many=True)
 
-    def leaves(self, chat: Chat) -> Deed:
+    def leaves(self, chat: Chat) -> UserAction:
         """Leave a group."""
         chat.members[self.id] = "left"
         return self._service(chat, "left_chat_member", many=False)
 
-    def upgrades(self, chat: Chat) -> tuple[Deed, Deed]:
-        """Upgrade a group to a supergroup; the second deed is in the new chat."""
+    def upgrades(self, chat: Chat) -> tuple[UserAction, UserAction]:
+        """Upgrade a group to a supergroup; the second action is in the new chat."""
         left, joined = people.migrate(self._account, self.person, chat, self._now())
         self._on_update()
         return left, joined
@@ -238,7 +238,7 @@ class Actor:
         reply_to: Message | None = None,
         media: Json | None = None,
         extra: Json | None = None,
-    ) -> Deed:
+    ) -> UserAction:
         return self._done(
             people.say(
                 self._account,
@@ -253,14 +253,14 @@ class Actor:
             )
         )
 
-    def _service(self, chat: Chat, field: str, *, many: bool) -> Deed:
+    def _service(self, chat: Chat, field: str, *, many: bool) -> UserAction:
         user = shapes.user(self.person)
         extra: Json = {field: [user] if many else user}
         return self._done(people.service(self._account, self.person, chat, extra, self._now()))
 
-    def _done(self, deed: Deed) -> Deed:
+    def _done(self, action: UserAction) -> UserAction:
         self._on_update()
-        return deed
+        return action
 
     def __repr__(self) -> str:
         return f"{self.person!r} ({self.id})"

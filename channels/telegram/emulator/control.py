@@ -1,4 +1,4 @@
-"""The state of Telegram and the acts of people, for the page and others that have its key.
+"""The state of Telegram and the actions of people, for the page and others that have its key.
 
 POST do    {"do": "say", "person": 1000001, "text": "hello"}
 say     person, text; chat, thread, reply_to       a long text is sent as several messages
@@ -55,8 +55,8 @@ class Control:
             "delete": self._delete,
             "forward": self._forward,
             "press": self._press,
-            "block": lambda act: self._actor(act).blocks(),
-            "unblock": lambda act: self._actor(act).unblocks(),
+            "block": lambda request: self._actor(request).blocks(),
+            "unblock": lambda request: self._actor(request).unblocks(),
             "fail": self._fail,
             "release": lambda _: self._release(),
         }
@@ -80,69 +80,73 @@ class Control:
         """Return an event that is set at the next change."""
         return self._telegram.next_change()
 
-    def do(self, asked: Json) -> None:
-        """Carry out one act.
+    def do(self, request: Json) -> None:
+        """Carry out one action of the page.
 
         Raises:
             Unusable: It names something that does not exist.
         """
-        handler = self._handlers.get(text_of(asked, "do"))
+        handler = self._handlers.get(text_of(request, "do"))
         if handler is None:
             raise Unusable(f"`do` is one of {', '.join(self._handlers)}")
-        handler(asked)
+        handler(request)
 
-    def _say(self, act: Json) -> object:
-        actor, chat, thread = self._actor(act), self._chat(act), number_of(act, "thread")
-        text = text_of(act, "text")
+    def _say(self, request: Json) -> object:
+        actor, chat, thread = (
+            self._actor(request),
+            self._chat(request),
+            number_of(request, "thread"),
+        )
+        text = text_of(request, "text")
         if not text.strip():
             raise Unusable("there is no text")
-        number = number_of(act, "reply_to")
+        number = number_of(request, "reply_to")
         reply_to = self._message(chat, number) if number else None
         return actor.pastes(text, chat=chat, thread=thread, reply_to=reply_to)
 
-    def _file(self, act: Json) -> object:
-        kind = text_of(act, "kind") or "document"
+    def _file(self, request: Json) -> object:
+        kind = text_of(request, "kind") or "document"
         if kind not in FOLDERS:
             raise Unusable(f"`kind` is one of {', '.join(FOLDERS)}")
-        return self._actor(act).sends(
+        return self._actor(request).sends(
             kind,
-            _content(act),
-            name=text_of(act, "name") or "file.bin",
-            media_type=text_of(act, "media_type") or "application/octet-stream",
-            caption=text_of(act, "caption"),
-            chat=self._chat(act),
+            _content(request),
+            name=text_of(request, "name") or "file.bin",
+            media_type=text_of(request, "media_type") or "application/octet-stream",
+            caption=text_of(request, "caption"),
+            chat=self._chat(request),
         )
 
-    def _album(self, act: Json) -> object:
-        items = act.get("photos")
+    def _album(self, request: Json) -> object:
+        items = request.get("photos")
         photos = [item for item in items if is_object(item)] if is_array(items) else []
         if not _MIN_PHOTOS <= len(photos) <= _MAX_PHOTOS:
             raise Unusable(f"an album has {_MIN_PHOTOS} to {_MAX_PHOTOS} `photos`")
-        return self._actor(act).sends_album(
+        return self._actor(request).sends_album(
             [(text_of(photo, "name") or "photo.jpg", _content(photo)) for photo in photos],
-            caption=text_of(act, "caption"),
-            chat=self._chat(act),
+            caption=text_of(request, "caption"),
+            chat=self._chat(request),
         )
 
-    def _edit(self, act: Json) -> object:
-        message = self._message(self._chat(act), number_of(act, "message"))
-        return self._actor(act).edits(message, text_of(act, "text"))
+    def _edit(self, request: Json) -> object:
+        message = self._message(self._chat(request), number_of(request, "message"))
+        return self._actor(request).edits(message, text_of(request, "text"))
 
-    def _delete(self, act: Json) -> object:
-        message = self._message(self._chat(act), number_of(act, "message"))
-        return self._actor(act).deletes(message)
+    def _delete(self, request: Json) -> object:
+        message = self._message(self._chat(request), number_of(request, "message"))
+        return self._actor(request).deletes(message)
 
-    def _forward(self, act: Json) -> object:
-        message = self._message(self._chat(act), number_of(act, "message"))
-        to = self._chat({**act, "chat": act["to"]}) if "to" in act else None
-        return self._actor(act).forwards(message, chat=to)
+    def _forward(self, request: Json) -> object:
+        message = self._message(self._chat(request), number_of(request, "message"))
+        to = self._chat({**request, "chat": request["to"]}) if "to" in request else None
+        return self._actor(request).forwards(message, chat=to)
 
-    def _press(self, act: Json) -> object:
-        message = self._message(self._chat(act), number_of(act, "message"))
-        return self._actor(act).presses(message, data=text_of(act, "data"))
+    def _press(self, request: Json) -> object:
+        message = self._message(self._chat(request), number_of(request, "message"))
+        return self._actor(request).presses(message, data=text_of(request, "data"))
 
-    def _fail(self, act: Json) -> object:
-        wait_s = number_of(act, "retry_after_s") or _USUAL_WAIT_S
+    def _fail(self, request: Json) -> object:
+        wait_s = number_of(request, "retry_after_s") or _USUAL_WAIT_S
         faults: Mapping[str, Fault] = {
             "too_many": TooMany(retry_after_s=wait_s),
             "lose": Lose(carried_out=False),
@@ -151,19 +155,19 @@ class Control:
             "hang": Hang(),
             "hang_answer": Hang(carried_out=True),
             "refuse": Refuse(
-                code=number_of(act, "code") or _USUAL_CODE,
-                description=text_of(act, "description") or "Bad Request: refused by the page",
+                code=number_of(request, "code") or _USUAL_CODE,
+                description=text_of(request, "description") or "Bad Request: refused by the page",
             ),
         }
-        fault = faults.get(text_of(act, "how"))
+        fault = faults.get(text_of(request, "how"))
         if fault is None:
             raise Unusable(f"`how` is one of {', '.join(faults)}")
         if isinstance(fault, Hang):
             self._hanging.append(fault)
-        chat = self._chat(act) if "chat" in act else None
-        times = number_of(act, "times") or 1
+        chat = self._chat(request) if "chat" in request else None
+        times = number_of(request, "times") or 1
         return self._telegram.will(
-            text_of(act, "method") or "sendMessage", fault, chat=chat, times=times
+            text_of(request, "method") or "sendMessage", fault, chat=chat, times=times
         )
 
     def _release(self) -> None:
@@ -173,17 +177,17 @@ class Control:
 
     # --- people and chats ------------------------------------------------------------------------
 
-    def _actor(self, act: Json) -> Actor:
-        actor = self._actors.get(number_of(act, "person"))
+    def _actor(self, request: Json) -> Actor:
+        actor = self._actors.get(number_of(request, "person"))
         if actor is None:
             raise Unusable(f"`person` is one of {', '.join(map(str, self._actors))}")
         return actor
 
-    def _chat(self, act: Json) -> Chat:
-        """Return the chat of an act; by default the person's private chat."""
-        if "chat" not in act:
-            return self._actor(act).chat
-        chat = self._telegram.account.chats.get(number_of(act, "chat"))
+    def _chat(self, request: Json) -> Chat:
+        """Return the chat of an action; by default the person's private chat."""
+        if "chat" not in request:
+            return self._actor(request).chat
+        chat = self._telegram.account.chats.get(number_of(request, "chat"))
         if chat is None:
             raise Unusable("`chat` is none")
         return chat
@@ -195,8 +199,8 @@ class Control:
         return message
 
 
-def _content(act: Json) -> bytes:
+def _content(request: Json) -> bytes:
     try:
-        return base64.b64decode(text_of(act, "base64"), validate=True)
+        return base64.b64decode(text_of(request, "base64"), validate=True)
     except binascii.Error as error:
         raise Unusable("`base64` can't be read") from error

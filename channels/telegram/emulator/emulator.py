@@ -25,7 +25,7 @@ from channels.telegram.emulator.buckets import Buckets, Limits
 from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Topic
 from channels.telegram.emulator.delivering import Delivering
 from channels.telegram.emulator.faults import Call, Fault, Planned
-from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.people import UserAction
 from channels.telegram.emulator.polling import Polling
 from channels.telegram.emulator.updates import Update, Updates
 from channels.telegram.emulator.wire import Json
@@ -184,11 +184,11 @@ class Emulator:
         self._signal_update()
         return topic
 
-    def happen(self, kind: str, body: Json) -> Deed:
+    def happen(self, kind: str, body: Json) -> UserAction:
         """Add any other update, such as `message_reaction`, in the Bot API's form."""
         update = self.account.updates.add(kind, body, self._api.now().at)
         self._signal_update()
-        return Deed(update=update)
+        return UserAction(update=update)
 
     def skip_ids(self, count: int, chat: Chat | None = None) -> None:
         """Use up message ids, as other activity does: of a supergroup, or of the shared counter."""
@@ -199,9 +199,9 @@ class Emulator:
 
     # --- delivery of updates ---------------------------------------------------------------------
 
-    def redeliver(self, deed: Deed, *, as_new: bool = False) -> Update:
+    def redeliver(self, action: UserAction, *, as_new: bool = False) -> Update:
         """Deliver an update again, with the same id or a new one."""
-        update = deed.update
+        update = action.update
         if as_new:
             update = self.account.updates.add(update.kind, update.body, self._api.now().at)
         else:
@@ -218,9 +218,9 @@ class Emulator:
         self._polling.on_hold = False
         self._signal_update()
 
-    async def confirmed(self, *deeds: Deed) -> None:
-        """Wait until the bot has confirmed the updates of these acts."""
-        await self.until(lambda: all(deed.update.confirmed for deed in deeds))
+    async def confirmed(self, *actions: UserAction) -> None:
+        """Wait until the bot has confirmed the updates of these actions."""
+        await self.until(lambda: all(action.update.confirmed for action in actions))
 
     @property
     def is_polled(self) -> bool:

@@ -1,4 +1,4 @@
-"""People's acts, and the updates that the bot gets about them."""
+"""People's actions, and the updates that the bot gets about them."""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -18,11 +18,11 @@ LOOK_BACK_CHARS = 300
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 
-class Deed(Value):
-    """A person's act.
+class UserAction(Value):
+    """A person's action.
 
     Attributes:
-        message: The message that was sent, edited or pressed; None for acts without one.
+        message: The message that was sent, edited or pressed; None for actions without one.
         update: The update for the bot; its id is 0 if the bot gets none.
     """
 
@@ -83,7 +83,7 @@ def say(
     reply_to: Message | None = None,
     media: Json | None = None,
     extra: Json | None = None,
-) -> Deed:
+) -> UserAction:
     """Send a message to a chat; the first one in a private chat opens it.
 
     Args:
@@ -116,14 +116,16 @@ def say(
     return _act(account, "message", message, now)
 
 
-def edit(account: Account, message: Message, formatted: Formatted, now: Instant) -> Deed:
+def edit(account: Account, message: Message, formatted: Formatted, now: Instant) -> UserAction:
     """Edit a message."""
     message.versions.append(Version(formatted=formatted, at=now.at))
     message.edited = now.date
     return _act(account, "edited_message", message, now)
 
 
-def press(account: Account, person: Person, message: Message, data: str, now: Instant) -> Deed:
+def press(
+    account: Account, person: Person, message: Message, data: str, now: Instant
+) -> UserAction:
     """Press a button, even one that is no longer there, since apps may lag behind."""
     number = len(account.presses) + 1
     press = Press(id=f"press-{number}", person=person, message=message, data=data, at=now.at)
@@ -136,17 +138,21 @@ def press(account: Account, person: Person, message: Message, data: str, now: In
         "chat_instance": str(message.chat.id),
         "data": data,
     }
-    return Deed(update=account.updates.add("callback_query", body, now.at), message=message)
+    return UserAction(update=account.updates.add("callback_query", body, now.at), message=message)
 
 
-def forward(account: Account, person: Person, source: Message, now: Instant, *, chat: Chat) -> Deed:
+def forward(
+    account: Account, person: Person, source: Message, now: Instant, *, chat: Chat
+) -> UserAction:
     """Forward a message to a chat with the bot."""
     formatted = source.versions[-1].formatted
     extra = {"forward_origin": origin(source)}
     return say(account, person, formatted, now, chat=chat, media=source.media, extra=extra)
 
 
-def set_status(account: Account, person: Person, chat: Chat, status: Status, now: Instant) -> Deed:
+def set_status(
+    account: Account, person: Person, chat: Chat, status: Status, now: Instant
+) -> UserAction:
     """Change the bot's status in a chat: block or unblock it, add or remove it, promote it."""
     previous = chat.bot
     chat.bot = status
@@ -157,17 +163,19 @@ def set_status(account: Account, person: Person, chat: Chat, status: Status, now
         "old_chat_member": shapes.member(account.bot, previous),
         "new_chat_member": shapes.member(account.bot, status),
     }
-    return Deed(update=account.updates.add("my_chat_member", body, now.at))
+    return UserAction(update=account.updates.add("my_chat_member", body, now.at))
 
 
-def service(account: Account, person: Person, chat: Chat, extra: Json, now: Instant) -> Deed:
+def service(account: Account, person: Person, chat: Chat, extra: Json, now: Instant) -> UserAction:
     """Add a service message, such as one about a new member."""
     empty = Version(formatted=Formatted(), at=now.at)
     message = account.add(chat, person, empty, now, extra=extra)
     return _act(account, "message", message, now)
 
 
-def migrate(account: Account, person: Person, chat: Chat, now: Instant) -> tuple[Deed, Deed]:
+def migrate(
+    account: Account, person: Person, chat: Chat, now: Instant
+) -> tuple[UserAction, UserAction]:
     """Upgrade a group to a supergroup: new id, new message ids, and a service message in both."""
     new = account.add_group(chat.title, is_super=True)
     new.members, new.bot = chat.members, chat.bot
@@ -177,12 +185,12 @@ def migrate(account: Account, person: Person, chat: Chat, now: Instant) -> tuple
     return left, joined
 
 
-def _act(account: Account, kind: str, message: Message, now: Instant) -> Deed:
+def _act(account: Account, kind: str, message: Message, now: Instant) -> UserAction:
     if not _is_visible(account, message):
         dropped = Update(id=0, kind=kind, body={}, at=now.at)
-        return Deed(update=dropped, message=message)
+        return UserAction(update=dropped, message=message)
     update = account.updates.add(kind, shapes.message(message), now.at)
-    return Deed(update=update, message=message)
+    return UserAction(update=update, message=message)
 
 
 def _is_visible(account: Account, message: Message) -> bool:

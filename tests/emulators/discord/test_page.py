@@ -12,7 +12,7 @@ import pytest
 from channels._remote.emulator.cast import Cast
 from channels._remote.emulator.site import Unusable
 from channels.discord.emulator.control import Control
-from channels.discord.emulator.server import Deed, DiscordServer, Person
+from channels.discord.emulator.server import DiscordServer, Person, UserAction
 from channels.discord.emulator.stage import emulate
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
@@ -47,13 +47,13 @@ class Here:
         answer = await self.bot.post(f"/channels/{channel}/messages", json=body)
         return cast("Json", answer.raise_for_status().json())
 
-    def acted(self) -> Deed:
+    def acted(self) -> UserAction:
         """What was done last with a button or a command."""
-        return list(self.discord.deeds.values())[-1]
+        return list(self.discord.actions.values())[-1]
 
-    async def answers(self, deed: Deed, body: object) -> None:
-        token = deed.event["token"]
-        answer = await self.bot.post(f"/interactions/{deed.id}/{token}/callback", json=body)
+    async def answers(self, action: UserAction, body: object) -> None:
+        token = action.event["token"]
+        answer = await self.bot.post(f"/interactions/{action.id}/{token}/callback", json=body)
         answer.raise_for_status()
 
 
@@ -185,7 +185,7 @@ async def test_the_next_message_of_the_bot_is_lost_as_told(how: str, shown: int)
 
 
 @pytest.mark.parametrize(
-    ("deed", "why"),
+    ("action", "why"),
     [
         ({"do": "dance"}, "`do` is one of say, file, album, press, fail"),
         ({"do": "say", "person": "5", "text": "hi"}, "`person` is one of "),
@@ -197,10 +197,10 @@ async def test_the_next_message_of_the_bot_is_lost_as_told(how: str, shown: int)
         ),
     ],
 )
-async def test_a_deed_that_can_not_be_done_says_why(deed: Json, why: str) -> None:
+async def test_an_impossible_action_is_refused_with_a_reason(action: Json, why: str) -> None:
     async with page() as here:
         with pytest.raises(Unusable, match="^" + why.replace("$", r"\$")):
-            here.control.do(deed)
+            here.control.do(action)
 
 
 async def test_a_deed_at_a_place_that_is_none_says_why() -> None:

@@ -40,19 +40,19 @@ async def test_a_bot_that_is_gone_is_told_nothing_and_reads_it_when_it_is_back()
     """Its end is noticed a moment later; until then the emulator writes to a closing connection."""
     async with SlackServer() as slack, aiohttp.ClientSession() as session:
         bearer = {"Authorization": f"Bearer {APP}"}
-        url, deed = f"{slack.url}/apps.connections.open", slack.event({"text": "hello"})
+        url, action = f"{slack.url}/apps.connections.open", slack.event({"text": "hello"})
         for life in (1, 2):
             async with session.post(url, headers=bearer) as answer:
                 link = (await answer.json())["url"]
             async with session.ws_connect(link) as socket:
                 assert (await socket.receive_json())["type"] == "hello"
                 if life == 2:
-                    assert (await socket.receive_json())["payload"] == deed.payload
+                    assert (await socket.receive_json())["payload"] == action.payload
                 else:
                     await slack.until(lambda: slack.listening)
                     socket.get_extra_info("socket").shutdown(2)
                     while slack.listening:
-                        await deed.tell()
+                        await action.tell()
                         await asyncio.sleep(0)
 
 

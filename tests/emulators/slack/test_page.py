@@ -147,7 +147,7 @@ async def test_the_next_message_of_the_bot_is_lost_as_told(how: str, shown: int)
 
 
 @pytest.mark.parametrize(
-    ("deed", "why"),
+    ("action", "why"),
     [
         ({"do": "dance"}, "`do` is one of say, file, album, press, fail"),
         ({"do": "say", "person": "5", "text": "hi"}, "`person` is one of "),
@@ -158,10 +158,10 @@ async def test_the_next_message_of_the_bot_is_lost_as_told(how: str, shown: int)
         ),
     ],
 )
-async def test_a_deed_that_can_not_be_done_says_why(deed: Json, why: str) -> None:
+async def test_an_impossible_action_is_refused_with_a_reason(action: Json, why: str) -> None:
     async with page() as here:
         with pytest.raises(Unusable, match="^" + why):
-            here.control.do(deed)
+            here.control.do(action)
 
 
 async def test_a_deed_at_a_place_that_is_none_says_why() -> None:

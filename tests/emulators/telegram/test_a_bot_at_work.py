@@ -33,14 +33,14 @@ async def test_a_message_comes_and_is_answered() -> None:
     """The way of most messages: an update, an answer, and the update is confirmed."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann", username="ann")
-        deed = ann.says("hello")
+        action = ann.says("hello")
         (update,) = await bot.get_updates(timeout=5)
         assert update.message is not None
         assert (update.message.text, update.message.chat.type) == ("hello", "private")
         sent = await bot.send_message(ann.id, "hi")
         assert (sent.text, sent.message_id) == ("hi", update.message.message_id + 1)
         assert await bot.get_updates(offset=update.update_id + 1, timeout=0) == ()
-        assert deed.update.confirmed
+        assert action.update.confirmed
         assert ann.chat.texts == ["hi"]
 
 

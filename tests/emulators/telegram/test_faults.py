@@ -90,12 +90,12 @@ async def test_a_fault_may_hold_for_ever() -> None:
 async def test_updates_whose_answer_is_lost_come_again() -> None:
     """A batch that was sent, but never arrived, is not confirmed. S2-02."""
     async with telegram_and_bot() as (telegram, bot):
-        deed = telegram.person("Ann").says("hello")
+        action = telegram.person("Ann").says("hello")
         telegram.will("getUpdates", Lose(carried_out=True))
         with pytest.raises(NetworkError):
             await bot.get_updates(timeout=5)
         (update,) = await bot.get_updates(timeout=5)
-        assert (update.update_id, deed.update.deliveries) == (deed.update.id, 2)
+        assert (update.update_id, action.update.deliveries) == (action.update.id, 2)
 
 
 async def test_every_connection_can_be_cut_at_once() -> None:

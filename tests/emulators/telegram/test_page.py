@@ -36,11 +36,11 @@ class Here:
         (token,) = self.emulated.environment.values()
         return token
 
-    async def do(self, **deed: object) -> httpx.Response:
-        return await self.client.post("do", json=deed)
+    async def do(self, **action: object) -> httpx.Response:
+        return await self.client.post("do", json=action)
 
-    async def done(self, **deed: object) -> None:
-        answer = await self.do(**deed)
+    async def done(self, **action: object) -> None:
+        answer = await self.do(**action)
         assert answer.json() == {"done": True}
 
     async def state(self) -> dict[str, object]:
@@ -230,7 +230,7 @@ async def test_calls_hang_until_they_are_released_and_are_refused_as_told() -> N
 
 
 @pytest.mark.parametrize(
-    ("deed", "why"),
+    ("action", "why"),
     [
         ({}, "`do` is one of say, file, album, edit"),
         ({"do": "say", "person": 5, "text": "x"}, "`person` is one of 1000001, 1000002"),
@@ -247,9 +247,11 @@ async def test_calls_hang_until_they_are_released_and_are_refused_as_told() -> N
         ({"do": "fail", "how": "sadly"}, "`how` is one of too_many"),
     ],
 )
-async def test_a_deed_that_can_not_be_done_says_why(deed: dict[str, object], why: str) -> None:
+async def test_an_impossible_action_is_refused_with_a_reason(
+    action: dict[str, object], why: str
+) -> None:
     async with page() as (here, _):
-        answer = await here.do(**deed)
+        answer = await here.do(**action)
         assert (answer.status_code, answer.json()["error"].startswith(why)) == (422, True)
 
 

@@ -31,9 +31,9 @@ async def test_an_update_comes_again_until_it_is_confirmed() -> None:
 async def test_a_negative_offset_forgets_all_but_the_last() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        deeds = [ann.says(text) for text in ("one", "two", "three")]
+        actions = [ann.says(text) for text in ("one", "two", "three")]
         assert texts(await bot.get_updates(offset=-2, timeout=5)) == ["two", "three"]
-        assert [deed.update.confirmed for deed in deeds] == [True, False, False]
+        assert [action.update.confirmed for action in actions] == [True, False, False]
         assert texts(await bot.get_updates(offset=-9, timeout=5)) == ["two", "three"]
 
 
@@ -91,8 +91,8 @@ async def test_a_poll_whose_bot_hung_up_takes_nothing_along() -> None:
         await telegram.until(lambda: telegram.is_polled)
         polling.cancel()
         await telegram.until(lambda: not telegram.is_polled)
-        deed = telegram.person("Ann").says("hello")
-        assert deed.update.deliveries == 0
+        action = telegram.person("Ann").says("hello")
+        assert action.update.deliveries == 0
         assert texts(await bot.get_updates(timeout=5)) == ["hello"]
 
 
@@ -135,17 +135,17 @@ async def test_nothing_is_delivered_while_it_is_held() -> None:
 async def test_an_update_is_delivered_again_as_itself_and_under_a_new_id() -> None:
     """A repeat that the bot confirmed before, and the same message as another update. S2-02."""
     async with telegram_and_bot() as (telegram, bot):
-        deed = telegram.person("Ann").says("hello")
+        action = telegram.person("Ann").says("hello")
         (first,) = await bot.get_updates(timeout=5)
         assert await bot.get_updates(offset=first.update_id + 1, timeout=0) == ()
-        telegram.redeliver(deed)
-        telegram.redeliver(deed)
-        telegram.redeliver(deed, as_new=True)
+        telegram.redeliver(action)
+        telegram.redeliver(action)
+        telegram.redeliver(action, as_new=True)
         same, other = await bot.get_updates(timeout=5)
         assert (same.update_id, other.update_id) == (first.update_id, first.update_id + 1)
         assert same.message == other.message
         await bot.get_updates(offset=other.update_id + 1, timeout=0)
-        await telegram.confirmed(deed)
+        await telegram.confirmed(action)
 
 
 async def test_an_edit_comes_as_an_edited_message() -> None:

@@ -65,7 +65,7 @@ async def test_an_update_that_is_not_taken_is_posted_again_later() -> None:
     async with receiver(500, 503) as hook, telegram_and_bot(clock=clock) as (telegram, bot):
         ann = telegram.person("Ann")
         await bot.set_webhook(hook.url, allowed_updates=["message"])
-        deed = ann.says("hello")
+        action = ann.says("hello")
         await telegram.until(lambda: clock.sleeping() == (1.0,))
         info = await bot.get_webhook_info()
         assert info.last_error_message == "Wrong response from the webhook: 500"
@@ -74,8 +74,8 @@ async def test_an_update_that_is_not_taken_is_posted_again_later() -> None:
         await clock.advance(1)
         await telegram.until(lambda: clock.sleeping() == (2.0,))
         await clock.advance(2)
-        await telegram.confirmed(deed)
-        assert (hook.texts, deed.update.deliveries) == (["hello"] * 3, 3)
+        await telegram.confirmed(action)
+        assert (hook.texts, action.update.deliveries) == (["hello"] * 3, 3)
 
 
 async def test_the_bot_says_when_to_try_again() -> None:
@@ -83,10 +83,10 @@ async def test_the_bot_says_when_to_try_again() -> None:
     async with receiver(503) as hook, telegram_and_bot(clock=clock) as (telegram, bot):
         hook.retry_after_s = 7
         await bot.set_webhook(hook.url)
-        deed = telegram.person("Ann").says("hello")
+        action = telegram.person("Ann").says("hello")
         await telegram.until(lambda: clock.sleeping() == (7.0,))
         await clock.advance(7)
-        await telegram.confirmed(deed)
+        await telegram.confirmed(action)
 
 
 async def test_a_chat_waits_for_its_first_update_and_others_do_not() -> None:
@@ -107,10 +107,10 @@ async def test_a_chat_waits_for_its_first_update_and_others_do_not() -> None:
 async def test_a_webhook_that_is_set_anew_is_tried_at_once() -> None:
     async with receiver(500) as hook, telegram_and_bot(clock=ManualClock()) as (telegram, bot):
         await bot.set_webhook(hook.url)
-        deed = telegram.person("Ann").says("one")
+        action = telegram.person("Ann").says("one")
         await telegram.until(lambda: telegram.account.webhook_error)
         await bot.set_webhook(hook.url, secret_token="another")
-        await telegram.confirmed(deed)
+        await telegram.confirmed(action)
         assert hook.texts == ["one", "one"]
 
 
@@ -120,14 +120,14 @@ async def test_an_address_where_nobody_listens_is_told() -> None:
         async with receiver() as hook:
             pass
         await bot.set_webhook(hook.url)
-        deed = telegram.person("Ann").says("hello")
-        await telegram.until(lambda: deed.update.deliveries == 1 and clock.sleeping())
+        action = telegram.person("Ann").says("hello")
+        await telegram.until(lambda: action.update.deliveries == 1 and clock.sleeping())
         info = await bot.get_webhook_info()
         assert (info.last_error_message or "").startswith("Connection failed: ")
         await bot.delete_webhook()
         await clock.advance(1)
         (update,) = await bot.get_updates(timeout=5)
-        assert update.update_id == deed.update.id
+        assert update.update_id == action.update.id
 
 
 async def test_polling_and_a_webhook_exclude_each_other() -> None:
@@ -152,9 +152,9 @@ async def _conflict(polling: object) -> str:
 
 async def test_what_waits_can_be_dropped() -> None:
     async with telegram_and_bot() as (telegram, bot):
-        deed = telegram.person("Ann").says("hello")
+        action = telegram.person("Ann").says("hello")
         await bot.delete_webhook(drop_pending_updates=True)
-        assert deed.update.confirmed
+        assert action.update.confirmed
         assert await bot.get_updates(timeout=0) == ()
 
 

@@ -104,12 +104,12 @@ async def test_in_a_group_it_answers_whom_it_is_meant_for_and_nobody_else(tmp_pa
     async with bot(tmp_path, channel={"pairing": "code"}) as here:
         team = here.telegram.supergroup("Team", here.ann, here.bob, here.mallory)
         here.model.say("It is noon.")
-        deeds = [
+        actions = [
             here.mallory.says("@zero_bot what time is it?", chat=team),
             here.bob.says("hello all", chat=team),
             here.ann.says("@zero_bot what time is it?", chat=team),
         ]
-        await here.telegram.confirmed(*deeds)
+        await here.telegram.confirmed(*actions)
         await here.expect(team, "It is noon.")
         assert team.from_bot[0].reply_to is team.messages[2]
         asked = here.model.requests[-1].messages[-1]["content"]
@@ -156,11 +156,11 @@ async def test_a_mention_that_is_added_by_an_edit_is_answered_once(tmp_path: Pat
     async with bot(tmp_path) as here:
         team = here.telegram.supergroup("Team", here.ann, here.mallory)
         here.model.say("It is noon.")
-        deeds = [here.ann.says("what time is it?", chat=team), here.mallory.says("hi", chat=team)]
+        actions = [here.ann.says("what time is it?", chat=team), here.mallory.says("hi", chat=team)]
         asked, strange = team.messages
-        deeds += [here.mallory.edits(strange, "@zero_bot hi")]
-        deeds += [here.ann.edits(asked, "@zero_bot what time is it?")]
-        await here.telegram.confirmed(*deeds)
+        actions += [here.mallory.edits(strange, "@zero_bot hi")]
+        actions += [here.ann.edits(asked, "@zero_bot what time is it?")]
+        await here.telegram.confirmed(*actions)
         await here.expect(team, "It is noon.")
         assert team.from_bot[0].reply_to is asked
         await here.restart()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from channels.discord import cards, interactions
-from channels.discord.emulator.server import Deed, Fault
+from channels.discord.emulator.server import Fault, UserAction
 from tests.contract.channel_words import CARD, FIRST
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
@@ -74,8 +74,8 @@ async def test_a_press_works_after_a_restart() -> None:
         general, card = await asked(rig, door)
         ann = rig.discord.person("ann")
         async with rig.bot(admit=door.admit):
-            deed = ann.presses(general, card, ONCE)
-            answer = await deed.answered()
+            action = ann.presses(general, card, ONCE)
+            answer = await action.answered()
     assert answer["type"] == 4
     assert answer["data"] == {
         "content": "approved: `shell`",
@@ -122,11 +122,11 @@ async def test_a_denial_asks_for_its_reason_in_a_form_in_the_persons_language() 
         general, card = await asked(rig, door)
         ann = rig.discord.person("ann")
         async with rig.bot(admit=door.admit):
-            deed = ann.presses(general, card, cards.data(FIRST, "deny_with_reason"))
-            assert (await deed.answered())["type"] == 9
-            assert deed.form["title"] == "why is shell denied?"
+            action = ann.presses(general, card, cards.data(FIRST, "deny_with_reason"))
+            assert (await action.answered())["type"] == 9
+            assert action.form["title"] == "why is shell denied?"
             door.answer = Answered(text="denied")
-            denied = ann.submits(deed, "too early")
+            denied = ann.submits(action, "too early")
             assert (await denied.answered())["type"] == 4
     body = door.came[-1].body
     assert isinstance(body, Pressed)
@@ -217,8 +217,8 @@ async def test_a_receipt_is_shown_to_whoever_presses_it() -> None:
         general, card = await asked(rig, door)
         ann = rig.discord.person("ann")
         async with rig.bot(admit=door.admit):
-            deed = ann.presses(general, card, "zc:v:zc-receipt-1-abc")
-            answer = await deed.answered()
+            action = ann.presses(general, card, "zc:v:zc-receipt-1-abc")
+            answer = await action.answered()
     data = answer["data"]
     assert isinstance(data, dict)
     assert (data["content"], data["flags"]) == ("`zc-receipt-1-abc`", 64)
@@ -233,11 +233,11 @@ async def test_an_answer_that_fails_is_a_fact_and_no_more() -> None:
             rig.discord.will(
                 Fault(method="POST", path="/callback$", status=404, body={"code": 10062})
             )
-            deed = ann.uses(general, "stop")
+            action = ann.uses(general, "stop")
             await rig.log.until("interaction_not_answered")
             again = ann.uses(general, "stop")
             await again.answered()
-    assert not any(str(deed.event["token"]) in fact for fact in rig.log.facts)
+    assert not any(str(action.event["token"]) in fact for fact in rig.log.facts)
 
 
 async def test_more_interactions_than_can_be_answered_are_not_taken(
@@ -250,10 +250,10 @@ async def test_more_interactions_than_can_be_answered_are_not_taken(
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(admit=door.admit):
             door.is_open.clear()
-            deeds: list[Deed] = [ann.uses(general, "stop") for _ in range(3)]
+            actions: list[UserAction] = [ann.uses(general, "stop") for _ in range(3)]
             await rig.log.until("lane_overflowed")
             door.is_open.set()
-    assert len(deeds) == 3
+    assert len(actions) == 3
     assert len(door.came) == 1
 
 

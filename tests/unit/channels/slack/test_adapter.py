@@ -192,8 +192,8 @@ async def test_a_call_into_a_long_thread_brings_along_its_newest(
         lunch = await ann.says("lunch?", channel=team)
         for text in "abcdefgh":
             await ann.says(text, channel=team, thread=lunch.ts)
-        deed = await ann.says("@zeroclaw well?", channel=team, thread=lunch.ts)
-        await deed.confirmed.wait()
+        action = await ann.says("@zeroclaw well?", channel=team, thread=lunch.ts)
+        await action.confirmed.wait()
     (told,) = said(desk)
     assert isinstance(told, Said)
     assert told.text.endswith("wrote:]\n> h\n\nwell?")
@@ -234,8 +234,8 @@ async def test_a_call_into_a_thread_that_can_not_be_read_is_taken_as_it_is(
         team = await slack.channel(ann)
         first = await ann.says("lunch?", channel=team)
         slack.will("conversations.replies", fault)
-        deed = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
-        await deed.confirmed.wait()
+        action = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
+        await action.confirmed.wait()
     assert said(desk) == [Said(text=f"{NOT_READ}well?", own="well?")]
 
 
@@ -609,9 +609,9 @@ async def test_a_channel_with_another_id_is_read_and_answered_there() -> None:
         moved: Json = {"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": new}
         async with stage(slack, desk.admit) as here:
             await (await ann.says("@zeroclaw hello", channel=old)).confirmed.wait()
-            deed = slack.event(moved)
-            await deed.tell()
-            await deed.confirmed.wait()
+            action = slack.event(moved)
+            await action.tell()
+            await action.confirmed.wait()
             place = desk.stored[0].address
             answer = await here.channel.send(replace(place, thread=None), here.message("Hi."))
             await here.channel.edit(answer, here.message("Hi there."))
@@ -642,9 +642,9 @@ async def test_an_answer_finds_a_channel_that_got_another_id_twice() -> None:
             place = replace(desk.stored[0].address, thread=None)
             for old, new in ((first, second), (second, third)):
                 ids: Json = {"old_channel_id": old, "new_channel_id": new}
-                deed = slack.event({"type": "channel_id_changed", **ids})
-                await deed.tell()
-                await deed.confirmed.wait()
+                action = slack.event({"type": "channel_id_changed", **ids})
+                await action.tell()
+                await action.confirmed.wait()
             await here.channel.send(place, here.message("Hi."))
         async with stage(slack, desk.admit, positions=desk.positions) as here:
             await here.channel.send(place, here.message("It is late.", "k2"))

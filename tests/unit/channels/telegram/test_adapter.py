@@ -45,9 +45,9 @@ async def test_what_arrived_while_it_was_away_comes_in_order() -> None:
     desk = Desk()
     async with stage() as on:
         ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
-        deeds = [ann.says("one"), bob.says("two"), ann.says("three")]
+        actions = [ann.says("one"), bob.says("two"), ann.says("three")]
         async with receiving(on.channel, desk.admit):
-            await on.telegram.confirmed(*deeds)
+            await on.telegram.confirmed(*actions)
     by_ann = [envelope.body for envelope in desk.stored if envelope.sender.display == "Ann"]
     assert by_ann == [Said(text="one"), Said(text="three")]
     assert len(desk.stored) == 3
@@ -58,7 +58,7 @@ async def test_only_what_was_stored_is_confirmed() -> None:
     desk = Desk()
     async with stage() as on:
         ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
-        deeds = [bob.says("zero"), ann.says("one"), ann.says("two"), bob.says("three")]
+        actions = [bob.says("zero"), ann.says("one"), ann.says("two"), bob.says("three")]
         is_away = asyncio.Event()
 
         async def admit(envelope: Envelope) -> Admission:
@@ -70,7 +70,7 @@ async def test_only_what_was_stored_is_confirmed() -> None:
         async with receiving(on.channel, admit):
             await is_away.wait()
             await on.clock.advance(1.0)
-            await on.telegram.confirmed(*deeds)
+            await on.telegram.confirmed(*actions)
     said = [envelope.body for envelope in desk.stored]
     assert sorted(said, key=str) == sorted(
         (Said(text=t) for t in ("zero", "one", "two", "three")), key=str
@@ -119,11 +119,11 @@ async def test_a_webhook_that_is_set_is_removed_and_what_waits_is_kept() -> None
     desk = Desk()
     async with stage() as on:
         on.telegram.hold()
-        deed = on.telegram.person("Ann").says("hello")
+        action = on.telegram.person("Ann").says("hello")
         await _set_webhook(on)
         async with receiving(on.channel, desk.admit):
             on.telegram.release()
-            await on.telegram.confirmed(deed)
+            await on.telegram.confirmed(action)
     assert [envelope.body for envelope in desk.stored] == [Said(text="hello")]
 
 
@@ -140,13 +140,13 @@ async def test_a_poll_that_is_too_early_is_repeated_when_it_may_be() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         on.telegram.will("getUpdates", TooMany(retry_after_s=7))
-        deed = ann.says("hello")
+        action = ann.says("hello")
         async with receiving(on.channel, desk.admit):
             await on.telegram.until(lambda: on.telegram.called("getUpdates"))
             await on.clock.advance(6.9)
             assert desk.stored == []
             await on.clock.advance(0.2)
-            await on.telegram.confirmed(deed)
+            await on.telegram.confirmed(action)
     assert len(desk.stored) == 1
 
 

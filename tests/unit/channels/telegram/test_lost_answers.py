@@ -150,12 +150,12 @@ async def test_an_old_update_that_comes_again_moves_no_mark_back() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         async with receiving(on.channel, desk.admit):
-            deed = ann.says("hi")
-            await on.telegram.confirmed(deed)
+            action = ann.says("hi")
+            await on.telegram.confirmed(action)
             here = on.place(ann.id)
             await on.channel.send(here, on.outgoing("the first answer"))
-            on.telegram.redeliver(deed)
-            await on.telegram.confirmed(deed)
+            on.telegram.redeliver(action)
+            await on.telegram.confirmed(action)
             mark = await lost(on, here)
             seen = await looked(on.channel, here, on.outgoing("hello"), mark)
             assert seen.ref is not None
