@@ -124,7 +124,7 @@ class Harness(Protocol):
         """Deliver the newest message of the person again, as the platform does; like `say`."""
         ...
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
         """Send a file alone, where there are files, whose size is claimed; like `say`."""
         ...
 

@@ -159,8 +159,8 @@ class DiscordHarness:
     def place(self) -> int:
         return self.room or self.ann.direct
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
-        sent = self.ann.sends(self.ann.direct, name, content, said_bytes=said_bytes)
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
+        sent = self.ann.sends(self.ann.direct, name, content, claimed_bytes=claimed_bytes)
         return await self._deliver(sent)
 
     async def redeliver(self) -> bool:
@@ -172,7 +172,7 @@ class DiscordHarness:
         if self.clock.sleeping():
             await self.clock.advance(AGAIN_S)
         else:
-            self.discord.tell_message(self.newest)
+            self.discord.dispatch_message(self.newest)
         return await self.delivered.next(_key(self.newest), after=before)
 
     async def press(

@@ -195,14 +195,14 @@ class EmailHarness:
         async with receiving(EmailChannel(context), self.delivered):
             return await self._wait_delivered(is_new=False)
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
         mail = mail_from(self.ann, self.bot)
         mail.add_attachment(
             content, maintype="text", subtype="plain", filename=name, params={"charset": "utf-8"}
         )
         *_, part = mail.iter_attachments()
         part.replace_header(
-            "Content-Disposition", f'attachment; filename="{name}"; size={said_bytes}'
+            "Content-Disposition", f'attachment; filename="{name}"; size={claimed_bytes}'
         )
         return await self.write(mail)
 

@@ -95,9 +95,9 @@ class LoopbackHarness:
         assert self.newest is not None
         return await self._wait_delivered(await self.platform.redeliver(self.newest))
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
         files = {name: content}
-        event = await self.platform.say(self.person, "", files=files, stated_bytes=said_bytes)
+        event = await self.platform.say(self.person, "", files=files, claimed_bytes=claimed_bytes)
         return await self._wait_delivered(event)
 
     async def press(

@@ -92,10 +92,10 @@ class ScriptedHarness:
             return False
         return True
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
         self.channel.files[name] = content
         claimed = Attachment(
-            reference=name, name=name, media_type="text/plain", size_bytes=said_bytes
+            reference=name, name=name, media_type="text/plain", size_bytes=claimed_bytes
         )
         return await self._deliver(Said(text=""), claimed)
 

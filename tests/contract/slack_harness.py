@@ -132,8 +132,8 @@ class SlackHarness:
             )
         return await self._wait_delivered(await self.ann.says(text, thread=self.thread))
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
-        sent = self.ann.sends(name, content, said_bytes=said_bytes, thread=self.thread)
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
+        sent = self.ann.sends(name, content, claimed_bytes=claimed_bytes, thread=self.thread)
         return await self._wait_delivered(await sent)
 
     async def redeliver(self) -> bool:

@@ -120,8 +120,8 @@ class TelegramHarness:
             await self.clock.advance(AGAIN_S)
         return await self._wait_delivered(self.newest)
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
-        sent = self.ann.sends("document", content, name=name, claimed_size=said_bytes)
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
+        sent = self.ann.sends("document", content, name=name, claimed_bytes=claimed_bytes)
         return await self._wait_delivered(sent)
 
     async def press(

@@ -147,7 +147,7 @@ class TerminalHarness:
     async def redeliver(self) -> bool:
         return await self._deliver(self._written[-1])
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
         raise NotImplementedError
 
     async def press(

@@ -47,7 +47,7 @@ async def test_a_file_is_fetched_however_often_and_no_further_than_it_may(
     desk = Desk()
     content = b"milk" * 500
     async with adapter.opened(desk.admit, tmp_path) as harness:
-        assert await harness.send_file("a.txt", content, said_bytes=1)
+        assert await harness.send_file("a.txt", content, claimed_bytes=1)
         [file] = desk.stored[0].attachments
         assert (file.name, file.size_bytes) == ("a.txt", 1)
         for _ in range(2):

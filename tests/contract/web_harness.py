@@ -163,11 +163,11 @@ class WebHarness:
     async def redeliver(self) -> bool:
         return await self._deliver(*self._posts[-1])
 
-    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+    async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
         key = f"uploaded-{len(self._posts)}"
         taken = await self.client.post(f"/web/files/{key}", content=content)
         assert taken.status_code == 200, taken.text
-        claimed = {"id": key, "name": name, "type": "text/plain", "size": said_bytes}
+        claimed = {"id": key, "name": name, "type": "text/plain", "size": claimed_bytes}
         return await self._post("messages", {"text": "", "files": [claimed]})
 
     async def press(

@@ -86,7 +86,7 @@ class _Press:
 
     def again(self) -> None:
         life = self.discord.identifies
-        if life > self.life and self.discord.is_heard and self._stands:
+        if life > self.life and self.discord.is_connected and self._stands:
             self.life = life
             pressed = self.person.presses(self.card.channel_id, self.card.id, self.button)
             self.deliveries.append(pressed)
@@ -169,7 +169,7 @@ class OnDiscord(WithDirectChats[_Chat]):
 
     @property
     def listening(self) -> bool:
-        return self.discord.is_heard
+        return self.discord.is_connected
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
@@ -180,7 +180,7 @@ class OnDiscord(WithDirectChats[_Chat]):
             return self._written(person.says(person.direct, text))
         ((name, content),) = files.items()
         size = len(content)
-        sent = person.sends(person.direct, name, content, said_bytes=size, text=text)
+        sent = person.sends(person.direct, name, content, claimed_bytes=size, text=text)
         return self._written(sent)
 
     async def edit(self, action: Action, text: str) -> Action:
@@ -220,7 +220,7 @@ class OnDiscord(WithDirectChats[_Chat]):
             action.deliveries[-1].again()
         else:
             assert isinstance(action, _Written)
-            self.discord.tell(*action.event)
+            self.discord.dispatch(*action.event)
 
     def refuse(self, where: str) -> None:
         missing = {"message": "Cannot send messages to this user", "code": 50007}

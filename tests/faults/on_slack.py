@@ -125,7 +125,7 @@ class OnSlack(WithDirectChats[_Chat]):
         if not files:
             return _Done(await person.says(text))
         ((name, content),) = files.items()
-        return _Done(await person.sends(name, content, said_bytes=len(content), text=text))
+        return _Done(await person.sends(name, content, claimed_bytes=len(content), text=text))
 
     async def edit(self, action: Action, text: str) -> Action:
         assert isinstance(action, _Done)

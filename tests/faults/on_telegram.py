@@ -47,11 +47,11 @@ class _Done:
 
     @property
     def message(self) -> str:
-        return str(self.update.wrote.id)
+        return str(self.update.sent.id)
 
     @property
     def text(self) -> str:
-        return self.update.wrote.text
+        return self.update.sent.text
 
 
 def _approvals(message: Message) -> list[str]:
@@ -148,7 +148,7 @@ class OnTelegram:
 
     async def edit(self, action: Action, text: str) -> Action:
         assert isinstance(action, _Done)
-        message = action.update.wrote
+        message = action.update.sent
         (person,) = [actor for actor in self._people.values() if actor.person is message.sender]
         return _Done(person.edits(message, text))
 

@@ -100,7 +100,7 @@ async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
         told = history(telegram, owed, began=began, turns=turns)
     first, written, *rest = told
     assert "text p.1" in first
-    assert f"written as {action.wrote.id}" in written
+    assert f"written as {action.sent.id}" in written
     assert [line.split()[0] for line in rest] == ["1.000", "2.500", "3.000"]
     assert "it is killed" in rest[1]
     assert repr(LOST) in rest[2]

@@ -55,17 +55,17 @@ async def test_a_sound_and_a_document_reach_a_model_that_takes_them(tmp_path: Pa
         ]
 
 
-@pytest.mark.parametrize("stated_bytes", [None, 5])
+@pytest.mark.parametrize("claimed_bytes", [None, 5])
 async def test_a_file_that_is_too_large_is_told_and_not_kept(
-    tmp_path: Path, stated_bytes: int | None
+    tmp_path: Path, claimed_bytes: int | None
 ) -> None:
     """Whatever the platform says of its size."""
     async with open_world(tmp_path, attachments={"max_bytes": 1000}) as world:
         world.model.say("too large")
-        await world.say("ann", "look", files={"a.txt": b"x" * 1001}, stated_bytes=stated_bytes)
+        await world.say("ann", "look", files={"a.txt": b"x" * 1001}, claimed_bytes=claimed_bytes)
         await world.expect("ann", "too large")
         assert "1. `a.txt`: did not come, tell the person: " in newest_input(world)
-        assert len(world.platform.called("fetch")) == (0 if stated_bytes is None else 1)
+        assert len(world.platform.called("fetch")) == (0 if claimed_bytes is None else 1)
 
 
 async def test_a_fetch_that_fails_twice_is_made_a_third_time(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ async def test_what_a_server_repeats_of_it_is_told_to_nobody_else(
         await begin(world)
         world.model.refuse(status, f"`{PHRASE}` is not allowed", times=None)
         files = {f"{PHRASE}.txt": b"."}
-        await world.say("ann", f"look: {PHRASE}", files=files, stated_bytes=10**12)
+        await world.say("ann", f"look: {PHRASE}", files=files, claimed_bytes=10**12)
         await world.until(lambda: world.chat("ann").answers[-1].startswith("_The model "))
         await world.until(lambda: world.chat("olga").texts)
         assert world.chat("olga").texts[0].startswith("An answer to ann in `loopback` failed: the ")

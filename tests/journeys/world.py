@@ -57,11 +57,11 @@ class World:
         chat: str = "",
         thread: str = "",
         files: Mapping[str, bytes] | None = None,
-        stated_bytes: int | None = None,
+        claimed_bytes: int | None = None,
     ) -> Event:
-        """Write as a person; the platform states `stated_bytes` as the size of each file."""
+        """Write as a person; the platform states `claimed_bytes` as the size of each file."""
         return await self.platform.say(
-            person, text, chat=chat, thread=thread, files=files, stated_bytes=stated_bytes
+            person, text, chat=chat, thread=thread, files=files, claimed_bytes=claimed_bytes
         )
 
     async def until(self, holds: Callable[[], T]) -> T:

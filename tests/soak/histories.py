@@ -25,10 +25,10 @@ def history(
     """
     action = owed.action
     assert isinstance(action, UserAction)
-    written = action.wrote.versions[0].at
+    written = action.sent.versions[0].at
     calls = [call for call in telegram.calls if call.chat == owed.chat.id and call.at >= written]
     until = max((call.at for call in calls if owed.key in call.text), default=telegram.now().at)
-    happened = [(written, f"written as {action.wrote.id}")]
+    happened = [(written, f"written as {action.sent.id}")]
     happened += [(at, what) for at, what in turns if written <= at <= until]
     happened += [(call.at, _told(call)) for call in calls if call.at <= until]
     lines = [f"    {at - began:8.3f}  {what}" for at, what in sorted(happened, key=itemgetter(0))]

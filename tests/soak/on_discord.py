@@ -82,8 +82,8 @@ class OnDiscord(Place):
         )
 
     @property
-    def is_heard(self) -> bool:
-        return self.discord.is_heard
+    def is_connected(self) -> bool:
+        return self.discord.is_connected
 
     async def look(self) -> None:
         if len(self.discord.calls) != self._looked_at:
@@ -135,4 +135,4 @@ class OnDiscord(Place):
 
     async def _again(self) -> None:
         if self.said:
-            self.discord.tell_message(self.chance.choice(self.said))
+            self.discord.dispatch_message(self.chance.choice(self.said))

@@ -75,7 +75,7 @@ class OnEmail(Place):
         return Tables(channel=channel, secrets={"SOAK_MAIL_PASSWORD": PASSWORD}, people=own)
 
     @property
-    def is_heard(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether it stands where reading began; mail from before the first start is left alone."""
         return any(self._directory.glob("data/**/read-up-to"))
 

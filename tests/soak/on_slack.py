@@ -79,7 +79,7 @@ class OnSlack(Place):
         )
 
     @property
-    def is_heard(self) -> bool:
+    def is_connected(self) -> bool:
         return self.slack.listening
 
     async def look(self) -> None:

@@ -109,7 +109,7 @@ class OnTelegram(Place):
         )
 
     @property
-    def is_heard(self) -> bool:
+    def is_connected(self) -> bool:
         return self._telegram.is_polled
 
     def note(self, action: UserAction) -> None:

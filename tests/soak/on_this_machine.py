@@ -68,7 +68,7 @@ class _Local(Place):
         raise NotImplementedError
 
     @property
-    def is_heard(self) -> bool:
+    def is_connected(self) -> bool:
         return self.has_heard
 
     async def look(self) -> None:

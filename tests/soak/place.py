@@ -127,7 +127,7 @@ class Place(ABC):
 
     @property
     @abstractmethod
-    def is_heard(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether the bot has begun to listen."""
 
     @abstractmethod

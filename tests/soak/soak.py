@@ -219,7 +219,9 @@ class _Run:
         """Wait until the bot listens everywhere."""
         async with asyncio.timeout(PATIENCE_S):
             for place in self.here.places:
-                await self._crowd.until(lambda one=place: self.here.daemon.check() or one.is_heard)
+                await self._crowd.until(
+                    lambda one=place: self.here.daemon.check() or one.is_connected
+                )
 
     async def _write(self) -> None:
         try:

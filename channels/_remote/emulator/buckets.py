@@ -34,10 +34,10 @@ class _Bucket:
         if at < self.closed_until - _TOLERANCE:
             return max(1, math.ceil(self.closed_until - at - _TOLERANCE))
         # A count above the burst, such as a large album, passes when the bucket is full.
-        lacking = min(count, self.rate.burst) - self.left
-        if lacking <= _TOLERANCE:
+        missing = min(count, self.rate.burst) - self.left
+        if missing <= _TOLERANCE:
             return 0
-        wait_s = math.ceil(lacking / self.rate.per_s)
+        wait_s = math.ceil(missing / self.rate.per_s)
         self.closed_until = at + wait_s
         return wait_s
 
@@ -61,13 +61,13 @@ class Buckets:
             at: The monotonic time in seconds.
             count: The number of calls that it counts as.
         """
-        asked = [self._bucket(key, rate, at) for key, rate in rates.items()]
-        longest = max((one.wait_s(count, at) for one in asked), default=0)
+        buckets = [self._bucket(key, rate, at) for key, rate in rates.items()]
+        longest = max((bucket.wait_s(count, at) for bucket in buckets), default=0)
         if longest:
             self.refused += 1
             return longest
-        for one in asked:
-            one.left -= count
+        for bucket in buckets:
+            bucket.left -= count
         return 0
 
     def _bucket(self, key: Hashable, rate: Rate, at: float) -> _Bucket:

@@ -13,36 +13,36 @@ _REASONS = {200: "OK", 204: "No Content", 303: "See Other"}
 
 
 def reserve_port() -> int:
-    """Return a loopback port that the system gives to nobody else while this process runs.
+    """Return a loopback port that the system gives to no other program while this process runs.
 
     It stays bound, and a server with `SO_REUSEADDR` can still listen there. A port that was only
-    looked for could be another program's before the server takes it.
+    found free could be another program's before the server takes it.
     """
-    kept = socket.socket()
-    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    kept.bind(("127.0.0.1", 0))
-    port: int = kept.getsockname()[1]
-    kept.detach()
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", 0))
+    port: int = listener.getsockname()[1]
+    listener.detach()
     return port
 
 
 @dataclass(eq=False, kw_only=True)
-class Gone:
-    """Whether the client has disconnected, and whom to notify.
+class Disconnect:
+    """Whether the client has disconnected, and the callback for when it does.
 
     Attributes:
         is_set: The client has disconnected.
-        told: Called when it does; a connection answers one request at a time, so one is enough.
+        callback: Called when it does; a connection answers one request at a time, so one is enough.
     """
 
     is_set: bool = False
-    told: Callable[[], object] | None = None
+    callback: Callable[[], object] | None = None
 
-    def happen(self) -> None:
+    def set(self) -> None:
         """Record that the client has disconnected."""
         self.is_set = True
-        if self.told is not None:
-            self.told()
+        if self.callback is not None:
+            self.callback()
 
 
 class Request(Value):
@@ -51,7 +51,7 @@ class Request(Value):
     Attributes:
         path: The path as sent, without the query.
         headers: By lower-case name.
-        gone: Tells whether the client has disconnected before the answer.
+        disconnect: Whether the client has disconnected before the answer.
     """
 
     method: str
@@ -59,7 +59,7 @@ class Request(Value):
     query: str
     headers: Mapping[str, str]
     body: bytes
-    gone: Gone
+    disconnect: Disconnect
 
 
 class Response(Value):
@@ -92,21 +92,22 @@ class _Line(asyncio.StreamReaderProtocol):
     """Notices when the client disconnects before it has its answer."""
 
     def __init__(
-        self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, Gone], Awaitable[None]]
+        self,
+        serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, Disconnect], Awaitable[None]],
     ) -> None:
-        gone = Gone()
+        disconnect = Disconnect()
         super().__init__(
             asyncio.StreamReader(limit=_MAX_HEAD_BYTES),
-            lambda reader, writer: serve(reader, writer, gone),
+            lambda reader, writer: serve(reader, writer, disconnect),
         )
-        self._gone_side = gone
+        self._disconnect = disconnect
 
     def eof_received(self) -> bool | None:
-        self._gone_side.happen()
+        self._disconnect.set()
         return super().eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._gone_side.happen()
+        self._disconnect.set()
         super().connection_lost(exc)
 
 
@@ -118,7 +119,7 @@ class Server:
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-        self._ended = asyncio.Event()
+        self._connection_closed = asyncio.Event()
         self.port = port
 
     async def up(self) -> None:
@@ -142,8 +143,8 @@ class Server:
         for task in self._connections:
             task.cancel()
         while self._connections:
-            self._ended.clear()
-            await self._ended.wait()
+            self._connection_closed.clear()
+            await self._connection_closed.wait()
         await self._server.wait_closed()
         self._server = None
 
@@ -153,7 +154,7 @@ class Server:
             writer.transport.abort()
 
     async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gone: Gone
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, disconnect: Disconnect
     ) -> None:
         task = asyncio.current_task()
         if task is None or self._server is None or not self._server.is_serving():
@@ -161,7 +162,7 @@ class Server:
             return
         self._connections[task] = writer
         try:
-            while (request := await _read(reader, gone)) is not None:
+            while (request := await _read(reader, disconnect)) is not None:
                 if not await self._answer(request, writer):
                     break
         except (ConnectionError, asyncio.CancelledError):
@@ -170,7 +171,7 @@ class Server:
         finally:
             writer.close()
             del self._connections[task]
-            self._ended.set()
+            self._connection_closed.set()
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; return False if the connection ends with it."""
@@ -186,14 +187,16 @@ class Server:
                 await writer.drain()
                 return request.headers.get("connection", "").lower() != "close"
             case Streamed():
-                ends = ("connection", "close")
-                headers = (("content-type", answer.content_type), ends, *answer.headers)
+                close = ("connection", "close")
+                headers = (("content-type", answer.content_type), close, *answer.headers)
                 writer.write(_head(200, headers))
-                await _stream(answer.pieces, writer, request.gone)
+                await _stream(answer.pieces, writer, request.disconnect)
                 return False
 
 
-async def _stream(pieces: AsyncIterator[bytes], writer: asyncio.StreamWriter, gone: Gone) -> None:
+async def _stream(
+    pieces: AsyncIterator[bytes], writer: asyncio.StreamWriter, disconnect: Disconnect
+) -> None:
     """Write pieces until they end or the client disconnects."""
 
     async def write() -> None:
@@ -203,8 +206,8 @@ async def _stream(pieces: AsyncIterator[bytes], writer: asyncio.StreamWriter, go
 
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(write())
-        gone.told = writing.cancel
-        if gone.is_set:
+        disconnect.callback = writing.cancel
+        if disconnect.is_set:
             writing.cancel()
 
 
@@ -214,14 +217,14 @@ def _head(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
-async def _read(reader: asyncio.StreamReader, gone: Gone) -> Request | None:
+async def _read(reader: asyncio.StreamReader, disconnect: Disconnect) -> Request | None:
     """Read one request; None at the end of the connection, or if the request is invalid."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return None
-    first, *lines = head.split("\r\n")
-    parts = first.split(" ")
+    request_line, *lines = head.split("\r\n")
+    parts = request_line.split(" ")
     if len(parts) != 3:  # noqa: PLR2004  method, target, version
         return None
     headers = {
@@ -236,4 +239,6 @@ async def _read(reader: asyncio.StreamReader, gone: Gone) -> Request | None:
     except asyncio.IncompleteReadError:
         return None
     path, _, query = parts[1].partition("?")
-    return Request(method=parts[0], path=path, query=query, headers=headers, body=body, gone=gone)
+    return Request(
+        method=parts[0], path=path, query=query, headers=headers, body=body, disconnect=disconnect
+    )

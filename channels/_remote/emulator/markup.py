@@ -16,7 +16,7 @@ _STYLES = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 
 def blocks(text: str) -> Sequence[Json]:
     """Return a message's text as blocks."""
-    return [_block(one) for one in SyntaxTreeNode(_PARSER.parse(text)).children]
+    return [_block(node) for node in SyntaxTreeNode(_PARSER.parse(text)).children]
 
 
 def _block(node: SyntaxTreeNode) -> Json:
@@ -28,26 +28,26 @@ def _block(node: SyntaxTreeNode) -> Json:
         case "hr":
             return {"type": "divider"}
         case "blockquote":
-            return {"type": "blockquote", "blocks": [_block(one) for one in node.children]}
+            return {"type": "blockquote", "blocks": [_block(child) for child in node.children]}
         case "bullet_list" | "ordered_list":
-            return {"type": "list", "items": [_item(one) for one in node.children]}
+            return {"type": "list", "items": [_item(child) for child in node.children]}
         case _:
             return {"type": "paragraph", "text": _inside(node)}
 
 
 def _item(node: SyntaxTreeNode) -> Json:
     label = f"{node.info}{node.markup}" if node.info else "•"
-    return {"label": label, "blocks": [_block(one) for one in node.children]}
+    return {"label": label, "blocks": [_block(child) for child in node.children]}
 
 
 def _inside(node: SyntaxTreeNode) -> list[object]:
     """Return the texts of a block, which are in one `inline` node below it."""
-    return [text for one in node.children for text in _texts(one)]
+    return [text for child in node.children for text in _texts(child)]
 
 
 def _texts(node: SyntaxTreeNode) -> list[object]:
     """Return the texts inside a node, without the empty ones that the parser puts before some marks."""
-    return [text for one in node.children if (text := _text(one))]
+    return [text for child in node.children if (text := _text(child))]
 
 
 def _text(node: SyntaxTreeNode) -> object:

@@ -130,13 +130,13 @@ class Site:
         return _json(200, {"done": True})
 
     def _file(self, path: str) -> Answer:
-        found = self._platform.file(path)
-        if found is None:
+        content = self._platform.file(path)
+        if content is None:
             return NOTHING_HERE
         # Always a download, because a file of the bot's could be a web page.
-        saved = ("content-disposition", "attachment")
+        disposition = ("content-disposition", "attachment")
         kind = "application/octet-stream"
-        return Response(content_type=kind, body=found, headers=(*HEADERS, saved))
+        return Response(content_type=kind, body=content, headers=(*HEADERS, disposition))
 
     async def _events(self) -> AsyncIterator[bytes]:
         """Yield the whole state at each change; changes made meanwhile are in the next one."""

@@ -62,7 +62,7 @@ class Control:
         self._people = people
         self._cast = of_page
         self._pressed: dict[str, tuple[str, UserAction]] = {}  # person and press, by the form's id
-        self._said: dict[int, list[str]] = {}  # all texts of each message
+        self._texts: dict[int, list[str]] = {}  # all texts of each message
         self._actions: Mapping[str, Callable[[ActionRequest], None]] = {
             "say": self._say,
             "file": self._file,
@@ -74,10 +74,10 @@ class Control:
 
     def _remember(self, event: str, payload: Mapping[str, object]) -> None:
         if event in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
-            said = self._said.setdefault(int(str(payload["id"])), [])
+            texts = self._texts.setdefault(int(str(payload["id"])), [])
             text = str(payload.get("content", ""))
-            if said[-1:] != [text]:
-                said.append(text)
+            if texts[-1:] != [text]:
+                texts.append(text)
 
     # --- the state -------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Control:
             "platform": "Discord",
             **self._cast.shown(),
             "bot": {"name": name, "username": name},
-            "polled": discord.is_heard,
+            "polled": discord.is_connected,
             "calls": len(discord.calls),
             "refused": 0,
             "waiting": 0,
@@ -99,21 +99,23 @@ class Control:
 
     def _chat(self, id_: int) -> Json:
         """Return a chat, with open forms as questions at the end."""
-        asking = [
+        forms = [
             question(self._discord.backend, action.id, id_, str(action.form["title"]), person)
             for person, action in self._pressed.values()
             if action.channel == id_ and _is_form(action)
         ]
-        earlier = {one: said[:-1] for one, said in self._said.items()}
-        return chat(self._discord.backend, id_, earlier=earlier, asking=asking)
+        earlier = {message: texts[:-1] for message, texts in self._texts.items()}
+        return chat(self._discord.backend, id_, earlier=earlier, forms=forms)
 
     def file(self, path: str) -> bytes | None:
         """Return a sent file by its attachment id."""
         discord = self._discord
-        standing = (one for some in discord.backend.messages.values() for one in some.values())
-        files = (file for one in standing for file in one.attachments)
-        found = next((str(one["url"]) for one in files if str(one["id"]) == path), "")
-        return discord.content(found) if found else None
+        messages = (
+            message for channel in discord.backend.messages.values() for message in channel.values()
+        )
+        files = (file for message in messages for file in message.attachments)
+        url = next((str(file["url"]) for file in files if str(file["id"]) == path), "")
+        return discord.content(url) if url else None
 
     def next_change(self) -> asyncio.Event:
         """Return an event that is set at the next change."""
@@ -140,21 +142,23 @@ class Control:
             raise Unusable("there is no text")
         if request.reply_to in self._pressed:
             person.submits(self._pressed.pop(request.reply_to)[1], text)
-        elif (name := text.split()[0]).startswith("/") and name[1:] in (known := self._commands()):
+        elif (name := text.split()[0]).startswith("/") and name[1:] in (
+            commands := self._commands()
+        ):
             words = text.removeprefix(name).strip()
-            options = cast("list[Json]", known[name[1:]].get("options") or [])
-            given = {str(one["name"]): words for one in options[:1] if words}
-            person.uses(channel, name[1:], **given)
+            options = cast("list[Json]", commands[name[1:]].get("options") or [])
+            values = {str(option["name"]): words for option in options[:1] if words}
+            person.uses(channel, name[1:], **values)
         else:
             bot = self._discord.backend.bot_user
-            said = text.replace(f"@{bot.name}", f"<@{bot.id}>")
-            to = self._message(channel, request.reply_to) if request.reply_to else None
-            person.says(channel, said, reply_to=to)
+            content = text.replace(f"@{bot.name}", f"<@{bot.id}>")
+            reply_to = self._message(channel, request.reply_to) if request.reply_to else None
+            person.says(channel, content, reply_to=reply_to)
 
     def _commands(self) -> Mapping[str, Json]:
         """Return the app's commands by name; any other `/word` is sent as text."""
-        offered = cast("list[Json]", list(self._discord.backend.commands.get(None, {}).values()))
-        return {str(one["name"]): one for one in offered}
+        commands = cast("list[Json]", list(self._discord.backend.commands.get(None, {}).values()))
+        return {str(command["name"]): command for command in commands}
 
     def _file(self, request: ActionRequest) -> None:
         self._send(request, (Attached(name=request.name, base64=request.base64),))
@@ -164,19 +168,19 @@ class Control:
 
     def _send(self, request: ActionRequest, files: tuple[Attached, ...]) -> None:
         person, channel = self._person(request), self._channel(request)
-        for one in files:
+        for file in files:
             person.sends(
                 channel,
-                one.name,
-                one.base64,
-                said_bytes=len(one.base64),
-                text=request.caption if one is files[0] else "",
+                file.name,
+                file.base64,
+                claimed_bytes=len(file.base64),
+                text=request.caption if file is files[0] else "",
             )
 
     def _press(self, request: ActionRequest) -> None:
         person, channel = self._person(request), self._channel(request)
-        action = person.presses(channel, self._message(channel, request.message), request.data)
-        self._pressed[f"{FORM}{action.id}"] = (request.person, action)
+        press = person.presses(channel, self._message(channel, request.message), request.data)
+        self._pressed[f"{FORM}{press.id}"] = (request.person, press)
 
     def _fail(self, request: ActionRequest) -> None:
         fault = _FAULTS.get(request.how)
@@ -187,23 +191,23 @@ class Control:
     # --- people and chats ------------------------------------------------------------------------
 
     def _person(self, request: ActionRequest) -> Person:
-        found = self._people.get(request.person)
-        if found is None:
+        person = self._people.get(request.person)
+        if person is None:
             raise Unusable(f"`person` is one of {', '.join(self._people)}")
-        return found
+        return person
 
     def _channel(self, request: ActionRequest) -> int:
         """Return the chat of an action; by default the person's private chat."""
         if not request.chat:
             return self._person(request).direct
-        known = {str(one): int(one) for one in (*self._cast.chats, self._cast.room)}
-        if request.chat not in known:
+        channels = {str(id_): int(id_) for id_ in (*self._cast.chats, self._cast.room)}
+        if request.chat not in channels:
             raise Unusable("`chat` is none")
-        return known[request.chat]
+        return channels[request.chat]
 
     def _message(self, channel: int, id_: str) -> int:
-        standing = self._discord.backend.messages.get(channel, {})
-        if not id_.isdecimal() or int(id_) not in standing:
+        messages = self._discord.backend.messages.get(channel, {})
+        if not id_.isdecimal() or int(id_) not in messages:
             raise Unusable(f"there is no message {id_}")
         return int(id_)
 

@@ -93,13 +93,13 @@ class Session:
     intents: int
     socket: web.WebSocketResponse | None = None
     sequence: int = 0
-    told: list[tuple[int, str, object]] = field(default_factory=list[tuple[int, str, object]])
+    dispatched: list[tuple[int, str, object]] = field(default_factory=list[tuple[int, str, object]])
     waiting: asyncio.Queue[str] = field(default_factory=asyncio.Queue[str])
 
-    def tell(self, event: str, data: object) -> None:
+    def dispatch(self, event: str, data: object) -> None:
         """Number an event and queue it if the session is connected."""
         self.sequence += 1
-        self.told.append((self.sequence, event, data))
+        self.dispatched.append((self.sequence, event, data))
         if self.socket is not None:
             self.waiting.put_nowait(_frame(0, data, self.sequence, event))
 
@@ -131,13 +131,13 @@ class Person:
         return self.server.backend.create_message(channel, self.id, text, reference=reference)
 
     def sends(
-        self, channel: int, name: str, content: bytes, *, said_bytes: int, text: str = ""
+        self, channel: int, name: str, content: bytes, *, claimed_bytes: int, text: str = ""
     ) -> Message:
-        """Send a file with a claimed size of `said_bytes`."""
+        """Send a file with a claimed size of `claimed_bytes`."""
         backend = self.server.backend
         stored = backend.cdn.store_attachment(backend.snowflake(), channel, name, content, None)
-        stored["url"] = self.server.keep(content)
-        stored["size"] = said_bytes
+        stored["url"] = self.server.store_file(content)
+        stored["size"] = claimed_bytes
         return backend.create_message(channel, self.id, text, attachments=[stored])
 
     def edits(self, message: Message, text: str) -> None:
@@ -165,8 +165,8 @@ class Person:
 
     def uses(self, channel: int, name: str, **options: str) -> "UserAction":
         """Use a slash command."""
-        given = [{"type": 3, "name": key, "value": value} for key, value in options.items()]
-        data: Json = {"id": "1", "name": name, "type": 1, "options": given}
+        values = [{"type": 3, "name": key, "value": value} for key, value in options.items()]
+        data: Json = {"id": "1", "name": name, "type": 1, "options": values}
         return self._interact(2, channel, data, 0)
 
     def _interact(
@@ -179,13 +179,13 @@ class Person:
         )
         if message:
             record.source_message_id = message
-            standing = backend.get_message(message_channel or channel, message)
-            shown = serializers.message_payload(backend, standing)
+            source = backend.get_message(message_channel or channel, message)
+            shown = serializers.message_payload(backend, source)
             payload["message"] = dict(shown)
         action = UserAction(server=self.server, id=record.id, channel=channel, message=message)
         self.server.actions[str(record.id)] = action
         action.event = plain(payload)
-        self.server.tell("INTERACTION_CREATE", action.event)
+        self.server.dispatch("INTERACTION_CREATE", action.event)
         return action
 
 
@@ -217,7 +217,7 @@ class UserAction:
 
     def again(self) -> None:
         """Send the event once more, as after a lost connection."""
-        self.server.tell("INTERACTION_CREATE", self.event)
+        self.server.dispatch("INTERACTION_CREATE", self.event)
 
 
 class DiscordServer:
@@ -231,9 +231,9 @@ class DiscordServer:
         intents: Intents that it requested, of all sessions.
         calls: Method and path of each call, in order.
         typing: Channels of the bot's typing calls, in order.
-        is_held: Refuse gateway connections.
-        is_deaf: Answer no heartbeats.
-        are_servers_late: Sessions learn of no server before `tell_servers`.
+        refuses_connections: Refuse gateway connections.
+        ignores_heartbeats: Answer no heartbeats.
+        are_servers_late: Sessions learn of no server before `dispatch_servers`.
         limits: Rate limit headers to add to answers: method, pattern of the path, headers.
         is_paced: Refuse calls beyond the rate limits.
         buckets: By method, channel and kind, and one for all calls.
@@ -252,8 +252,8 @@ class DiscordServer:
         self.typing: list[str] = []
         self.faults: list[Fault] = []
         self.actions: dict[str, UserAction] = {}
-        self.is_held = False
-        self.is_deaf = False
+        self.refuses_connections = False
+        self.ignores_heartbeats = False
         self.are_servers_late = False
         self.limits: list[tuple[str, str, Mapping[str, str]]] = []
         self.remaining, self.reset_after_ms = 1000, 60_000
@@ -299,9 +299,9 @@ class DiscordServer:
         return self.backend.bot_user.id
 
     @property
-    def is_heard(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether the bot is connected to the gateway now."""
-        return any(one.socket is not None for one in self._sessions.values())
+        return any(session.socket is not None for session in self._sessions.values())
 
     # --- for tests -------------------------------------------------------------------------------
 
@@ -321,40 +321,44 @@ class DiscordServer:
 
     def archive(self, thread: int) -> None:
         """Archive a thread, as Discord does after a while of silence."""
-        about = self.backend.channels[thread].thread_metadata
-        assert about is not None  # noqa: S101  it is a thread
-        about.archived = True
+        metadata = self.backend.channels[thread].thread_metadata
+        assert metadata is not None  # noqa: S101  it is a thread
+        metadata.archived = True
 
     def from_bot(self, channel: int) -> Sequence[Message]:
         """Return the bot's current messages in a channel that everybody sees."""
-        found = self.backend.messages.get(channel, {}).values()
-        return [one for one in found if one.author_id == self.bot and not one.is_ephemeral]
+        messages = self.backend.messages.get(channel, {}).values()
+        return [
+            message
+            for message in messages
+            if message.author_id == self.bot and not message.is_ephemeral
+        ]
 
-    def keep(self, content: bytes) -> str:
+    def store_file(self, content: bytes) -> str:
         """Store a file and return its URL."""
         self._files.append(content)
         return f"http://127.0.0.1:{self._port}/files/{len(self._files) - 1}"
 
     def content(self, url: str) -> bytes | None:
         """Return the bytes of a sent file, None if there is none."""
-        kept = url.removeprefix(f"http://127.0.0.1:{self._port}/files/")
-        return self._files[int(kept)] if kept.isdecimal() else self.backend.cdn.get(url)
+        number = url.removeprefix(f"http://127.0.0.1:{self._port}/files/")
+        return self._files[int(number)] if number.isdecimal() else self.backend.cdn.get(url)
 
     def will(self, fault: Fault) -> None:
         """Make the next calls of a kind fail."""
         self.faults.append(fault)
 
-    def tell(self, event: str, data: object) -> None:
+    def dispatch(self, event: str, data: object) -> None:
         """Send any event to every session."""
         for session in self._sessions.values():
-            session.tell(event, data)
+            session.dispatch(event, data)
 
-    def tell_servers(self) -> None:
+    def dispatch_servers(self) -> None:
         """Send what there is in each server to every session."""
         for session in self._sessions.values():
-            self._tell_servers(session)
+            self._dispatch_servers(session)
 
-    def tell_message(self, message: Message) -> None:
+    def dispatch_message(self, message: Message) -> None:
         """Send the event of a message once more."""
         shown = serializers.message_payload(self.backend, message)
         self._on_event("MESSAGE_CREATE", cast("Mapping[str, object]", shown))
@@ -383,63 +387,65 @@ class DiscordServer:
         """Wait for `times` calls of a kind."""
 
         def count() -> int:
-            return sum(one == method and bool(re.search(path, at)) for one, at in self.calls)
+            return sum(
+                verb == method and bool(re.search(path, url_path)) for verb, url_path in self.calls
+            )
 
         await self.until(lambda: count() >= times)
 
     def next_change(self) -> asyncio.Event:
         """Return an event that is set after the next call or action."""
-        moved = asyncio.Event()
-        self._waiting.append(moved)
-        return moved
+        changed = asyncio.Event()
+        self._waiting.append(changed)
+        return changed
 
     def release(self) -> None:
         """Signal a change."""
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            one.set()
+        for change in waiting:
+            change.set()
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Wait until a condition is true, and return its result; checks it after each change."""
         try:
             async with asyncio.timeout(self.patience_s):
-                while not (found := holds()):
+                while not (result := condition()):
                     await self.next_change().wait()
         except TimeoutError:
             message = f"it did not come about:\n{self.transcript()}"
             raise AssertionError(message) from None
-        return found
+        return result
 
     def transcript(self) -> str:
         """Return all messages and the latest calls, for the report of a failed test."""
-        said = [
-            f"{one.channel_id} {one.author_id}: {one.content}"
+        lines = [
+            f"{message.channel_id} {message.author_id}: {message.content}"
             for channel in self.backend.messages.values()
-            for one in channel.values()
+            for message in channel.values()
         ]
-        return "\n".join([*said, *(f"{method} {path}" for method, path in self.calls[-40:])])
+        return "\n".join([*lines, *(f"{method} {path}" for method, path in self.calls[-40:])])
 
     # --- the gateway -----------------------------------------------------------------------------
 
     def _on_event(self, event: str, payload: Mapping[str, object]) -> None:
         data = plain(payload)
         for session in self._sessions.values():
-            session.tell(event, self._seen(event, data, session.intents))
+            session.dispatch(event, self._visible(event, data, session.intents))
 
-    def _seen(self, event: str, data: Json, intents: int) -> Json:
+    def _visible(self, event: str, data: Json, intents: int) -> Json:
         """Return an event without the content that the intents hide; see "Message Content Intent"."""
         is_message = event in {"MESSAGE_CREATE", "MESSAGE_UPDATE"} and "content" in data
         if not is_message or intents & CONTENT or "guild_id" not in data:
             return data
         author = cast("Json", data["author"])
         mentions = cast("list[Json]", data["mentions"])
-        is_meant = any(one["id"] == str(self.bot) for one in mentions)
-        if is_meant or author["id"] == str(self.bot):
+        is_mentioned = any(mention["id"] == str(self.bot) for mention in mentions)
+        if is_mentioned or author["id"] == str(self.bot):
             return data
         return {**data, "content": "", "attachments": [], "embeds": [], "components": []}
 
     async def _gateway(self, request: web.Request) -> web.StreamResponse:
-        if self.is_held:
+        if self.refuses_connections:
             return web.Response(status=503)
         socket = web.WebSocketResponse(compress=False, max_msg_size=0)
         await socket.prepare(request)
@@ -450,26 +456,26 @@ class DiscordServer:
             async for message in socket:
                 if message.type is not WSMsgType.TEXT:
                     continue
-                said = cast("Json", json.loads(cast("str", message.data)))
-                data = cast("Json", said["d"]) if isinstance(said["d"], dict) else {}
-                match said["op"]:
-                    case 1 if not self.is_deaf:
+                frame = cast("Json", json.loads(cast("str", message.data)))
+                data = cast("Json", frame["d"]) if isinstance(frame["d"], dict) else {}
+                match frame["op"]:
+                    case 1 if not self.ignores_heartbeats:
                         await socket.send_str(_frame(11))
                     case 2:
-                        session = await self._begun(socket, data)
+                        session = await self._identify(socket, data)
                     case 6:
-                        session = await self._resumed(socket, data)
+                        session = await self._resume(socket, data)
                     case _:
                         pass
                 if session is not None and sender is None:
-                    sender = group.create_task(_sending(session, socket))
+                    sender = group.create_task(_send_frames(session, socket))
             if sender is not None:
                 sender.cancel()
         if session is not None and session.socket is socket:
             session.socket = None
         return socket
 
-    async def _begun(self, socket: web.WebSocketResponse, data: Json) -> Session | None:
+    async def _identify(self, socket: web.WebSocketResponse, data: Json) -> Session | None:
         if data["token"] != self.token:
             await socket.close(code=4004)
             return None
@@ -483,30 +489,30 @@ class DiscordServer:
         session = Session(id=f"session-{self.identifies}", intents=intents, socket=socket)
         self._sessions[session.id] = session
         guilds = list(self.backend.guilds.values())
-        session.tell(
+        session.dispatch(
             "READY",
             {
                 "v": 10,
                 "user": plain(serializers.user_payload(self.backend.bot_user)),
                 "session_id": session.id,
-                "guilds": [{"id": str(one.id), "unavailable": True} for one in guilds],
+                "guilds": [{"id": str(guild.id), "unavailable": True} for guild in guilds],
                 "resume_gateway_url": self._gateway_url,
                 "application": {"id": str(self.backend.application_id), "flags": 0},
             },
         )
         if not self.are_servers_late:
-            self._tell_servers(session)
+            self._dispatch_servers(session)
         return session
 
-    def _tell_servers(self, session: Session) -> None:
-        for one in self.backend.guilds.values():
-            shown = plain(serializers.guild_create_payload(self.backend, one))
+    def _dispatch_servers(self, session: Session) -> None:
+        for guild in self.backend.guilds.values():
+            shown = plain(serializers.guild_create_payload(self.backend, guild))
             threads = cast("list[dict[str, Json]]", shown["threads"])
             # Archived threads are left out ("Guild Create", read 2026-11).
-            active = [each for each in threads if not each["thread_metadata"]["archived"]]
-            session.tell("GUILD_CREATE", {**shown, "threads": active})
+            active = [thread for thread in threads if not thread["thread_metadata"]["archived"]]
+            session.dispatch("GUILD_CREATE", {**shown, "threads": active})
 
-    async def _resumed(self, socket: web.WebSocketResponse, data: Json) -> Session | None:
+    async def _resume(self, socket: web.WebSocketResponse, data: Json) -> Session | None:
         session = self._sessions.get(str(data["session_id"]))
         if session is None:
             await socket.send_str(_frame(9, data=False))
@@ -514,11 +520,11 @@ class DiscordServer:
         self.resumes += 1
         self.release()
         session.waiting = asyncio.Queue()
-        for number, event, told in session.told:
+        for number, event, payload in session.dispatched:
             if number > cast("int", data["seq"]):
-                session.waiting.put_nowait(_frame(0, told, number, event))
+                session.waiting.put_nowait(_frame(0, payload, number, event))
         session.socket = socket
-        session.tell("RESUMED", {})
+        session.dispatch("RESUMED", {})
         return session
 
     @property
@@ -532,10 +538,10 @@ class DiscordServer:
         try:
             rates, at = _rates_of(method, path), self._clock.monotonic()
             if self.is_paced and (wait_s := self.buckets.take(rates, at)):
-                told = {"message": "You are being rate limited.", "retry_after": float(wait_s)}
-                told["global"] = False
-                return _answer(told, status=429, headers={"Retry-After": str(wait_s)})
-            answer = await self._faulty(request, method, path)
+                body = {"message": "You are being rate limited.", "retry_after": float(wait_s)}
+                body["global"] = False
+                return _answer(body, status=429, headers={"Retry-After": str(wait_s)})
+            answer = await self._call_with_faults(request, method, path)
             for of_method, of_path, headers in self.limits:
                 if of_method == method and re.search(of_path, path):
                     answer.headers.update(headers)
@@ -544,12 +550,12 @@ class DiscordServer:
             self.calls.append((method, path))
             self.release()
 
-    async def _faulty(self, request: web.Request, method: str, path: str) -> web.Response:
+    async def _call_with_faults(self, request: web.Request, method: str, path: str) -> web.Response:
         for fault in self.faults:
             if fault.times and fault.method == method and re.search(fault.path, path):
                 fault.times -= 1
                 if fault.carried_out:
-                    await self._carried_out(request, method, path)
+                    await self._carry_out(request, method, path)
                 if fault.hangs:
                     self.calls.append((method, path))
                     self.release()
@@ -559,67 +565,67 @@ class DiscordServer:
                 if request.transport is not None:
                     request.transport.abort()
                 return web.Response()
-        return await self._carried_out(request, method, path)
+        return await self._carry_out(request, method, path)
 
-    async def _carried_out(self, request: web.Request, method: str, path: str) -> web.Response:
+    async def _carry_out(self, request: web.Request, method: str, path: str) -> web.Response:
         is_free = path.startswith(("/interactions/", "/webhooks/"))
         if not is_free and request.headers.get("Authorization") != f"Bot {self.token}":
             return _answer({"message": "401: Unauthorized", "code": 0}, status=401)
         if path == "/gateway/bot":
-            left, after_ms = self.remaining, self.reset_after_ms
-            limit = {"total": 1000, "remaining": left, "reset_after": after_ms}
+            remaining, after_ms = self.remaining, self.reset_after_ms
+            limit = {"total": 1000, "remaining": remaining, "reset_after": after_ms}
             return _answer({"url": self._gateway_url, "shards": 1, "session_start_limit": limit})
-        if found := re.fullmatch(r"/channels/(\d+)/typing", path):
-            self.typing.append(found[1])
+        if match := re.fullmatch(r"/channels/(\d+)/typing", path):
+            self.typing.append(match[1])
             return web.Response(status=204)
         body, files = await _read(request)
         if isinstance(body, dict) and (too_long := _too_long(body)):
-            told = {"message": f"Invalid Form Body: {too_long}", "code": 50035}
-            return _answer(told, status=400)
-        if found := re.fullmatch(r"/interactions/(\d+)/[^/]+/callback", path):
-            self._take_answer(found[1], cast("Json", body))
+            refusal = {"message": f"Invalid Form Body: {too_long}", "code": 50035}
+            return _answer(refusal, status=400)
+        if match := re.fullmatch(r"/interactions/(\d+)/[^/]+/callback", path):
+            self._take_answer(match[1], cast("Json", body))
         nonce = str(body.get("nonce") or "") if isinstance(body, dict) else ""
-        known = self._nonces.get(nonce)
-        if nonce and known is not None:
-            return _answer(known)
+        earlier = self._nonces.get(nonce)
+        if nonce and earlier is not None:
+            return _answer(earlier)
         opens = re.fullmatch(r"/channels/(\d+)/messages/(\d+)/threads", path)
-        if opens and self._is_opened(int(opens[1]), int(opens[2])):
+        if opens and self._has_thread(int(opens[1]), int(opens[2])):
             return _answer(
                 {"message": "A thread has already been created", "code": 160004}, status=400
             )
         try:
-            answered = self._dispatched(request, method, path, body, files)
+            result = self._route(request, method, path, body, files)
         except BackendError as error:
             return _answer(error.to_json(), status=error.status)
         if method == "POST" and nonce:
-            self._nonces[nonce] = cast("Json", answered)
-        return web.Response(status=204) if answered in (None, "") else _answer(answered)
+            self._nonces[nonce] = cast("Json", result)
+        return web.Response(status=204) if result in (None, "") else _answer(result)
 
-    def _is_opened(self, channel: int, message: int) -> bool:
+    def _has_thread(self, channel: int, message: int) -> bool:
         """Whether a message of a channel has a thread; threads of no message have other ids."""
-        is_there = message in self.backend.messages.get(channel, {})
-        return is_there and message in self.backend.channels
+        exists = message in self.backend.messages.get(channel, {})
+        return exists and message in self.backend.channels
 
-    def _dispatched(
+    def _route(
         self, request: web.Request, method: str, path: str, body: object, files: list[object]
     ) -> object:
         params = dict(request.query)
-        if method == "GET" and (found := re.fullmatch(r"/channels/(\d+)/messages", path)):
-            params = self._page(int(found[1]), params)
-        answered: object = router.dispatch(
+        if method == "GET" and (match := re.fullmatch(r"/channels/(\d+)/messages", path)):
+            params = self._page(int(match[1]), params)
+        result: object = router.dispatch(
             self.backend, method, path, json=body, params=params, files=files, reason=None
         )
-        return _as_rest(answered) if path.startswith("/channels/") else answered
+        return _as_rest(result) if path.startswith("/channels/") else result
 
     def _page(self, channel: int, params: dict[str, str]) -> dict[str, str]:
         """Correct a query with `after`: Discord returns the next messages, simcord the newest."""
         if "after" not in params:
             return params
         ids = sorted(
-            one for one in self.backend.messages.get(channel, {}) if one > int(params["after"])
+            id_ for id_ in self.backend.messages.get(channel, {}) if id_ > int(params["after"])
         )
-        following = ids[: int(params["limit"])]
-        last = following[-1] if following else int(params["after"])
+        next_ids = ids[: int(params["limit"])]
+        last = next_ids[-1] if next_ids else int(params["after"])
         return {**params, "before": str(last + 1)}
 
     def _take_answer(self, interaction: str, body: Json) -> None:
@@ -637,10 +643,10 @@ def _rates_of(method: str, path: str) -> Mapping[Hashable, Rate]:
     """Return the buckets that a call counts against; answers to interactions count nowhere."""
     if path.startswith(("/interactions/", "/webhooks/")):
         return {}
-    found = _COUNTED.fullmatch(path) if method in {"POST", "PATCH"} else None
-    if found is None:
+    match = _COUNTED.fullmatch(path) if method in {"POST", "PATCH"} else None
+    if match is None:
         return {"all": IN_ALL}
-    kind = method, found["channel"], path.endswith("/typing")
+    kind = method, match["channel"], path.endswith("/typing")
     return {"all": IN_ALL, kind: _IN_A_CHANNEL}
 
 
@@ -654,11 +660,11 @@ def _too_long(body: Json) -> str:
         ("data.title", form.get("title"), MAX_FORM_TITLE),
     )
     return ", ".join(
-        field for field, value, most in lengths if value is not None and len(str(value)) > most
+        field for field, value, limit in lengths if value is not None and len(str(value)) > limit
     )
 
 
-async def _sending(session: Session, socket: web.WebSocketResponse) -> None:
+async def _send_frames(session: Session, socket: web.WebSocketResponse) -> None:
     while not socket.closed:
         frame = await session.waiting.get()
         try:
@@ -682,21 +688,21 @@ async def _read(request: web.Request) -> tuple[Json | list[object] | None, list[
             form.append({"name": str(part.name), "value": await part.text()})
         else:
             content = io.BytesIO(bytes(await part.read()))
-            one = SimpleNamespace(
+            file = SimpleNamespace(
                 filename=part.filename, fp=content, description=None, spoiler=False
             )
-            files.append(one)
-    body, found = router.parse_form(form, files)
-    return cast("Json", body), list(found)
+            files.append(file)
+    body, parsed = router.parse_form(form, files)
+    return cast("Json", body), list(parsed)
 
 
-def _as_rest(answered: object) -> object:
+def _as_rest(result: object) -> object:
     """Remove the server's id from messages, which the API leaves out of its answers."""
-    if isinstance(answered, list):
-        return [_as_rest(one) for one in cast("list[object]", answered)]
-    if isinstance(answered, dict) and "content" in answered:
-        return {key: value for key, value in cast("Json", answered).items() if key != "guild_id"}
-    return cast("object", answered)
+    if isinstance(result, list):
+        return [_as_rest(item) for item in cast("list[object]", result)]
+    if isinstance(result, dict) and "content" in result:
+        return {key: value for key, value in cast("Json", result).items() if key != "guild_id"}
+    return cast("object", result)
 
 
 def _answer(
@@ -705,5 +711,5 @@ def _answer(
     # The library parses JSON only if the header is exactly this.
     content = body if isinstance(body, bytes) else json.dumps(body, default=str).encode()
     kind = "text/html" if content is body else "application/json"
-    shown = {**(headers or {}), "Content-Type": kind}
-    return web.Response(body=content, status=status, headers=shown)
+    all_headers = {**(headers or {}), "Content-Type": kind}
+    return web.Response(body=content, status=status, headers=all_headers)

@@ -31,17 +31,17 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
             chats=(str(ann.direct), str(olga.direct)),
             room=str(discord.channel("room")),
         )
-        control = Control(discord, {str(one.id): one for one in (ann, olga)}, cast)
+        control = Control(discord, {str(person.id): person for person in (ann, olga)}, cast)
         key = context.ids.token()
         site = Site(control, key=key, page=page)
         server = Server(site.answer, context.port)
         await server.up()
         keys = {"token": {"env": TOKEN_VARIABLE}, "api_base_url": discord.url}
-        kept = {} if context.has_limits else {"limits": "off"}
+        limits = {} if context.has_limits else {"limits": "off"}
         try:
             yield Emulated(
                 page=f"http://127.0.0.1:{server.port}/{key}/",
-                tables=cast.tables("discord", {**keys, **kept}),
+                tables=cast.tables("discord", {**keys, **limits}),
                 environment={TOKEN_VARIABLE: discord.token},
             )
         finally:

@@ -22,7 +22,7 @@ _MENTION = re.compile(r"<@!?(\d{1,20})>")
 
 
 def chat(
-    backend: Backend, id_: int, *, earlier: Mapping[int, Sequence[str]], asking: Sequence[Json]
+    backend: Backend, id_: int, *, earlier: Mapping[int, Sequence[str]], forms: Sequence[Json]
 ) -> Json:
     """Return a chat for the page.
 
@@ -30,16 +30,18 @@ def chat(
         backend: The state of Discord.
         id_: The channel's id.
         earlier: Earlier texts of edited messages, by id.
-        asking: Open forms from `question`, shown at the end.
+        forms: Open forms from `question`, shown at the end.
     """
-    standing = sorted(backend.messages.get(id_, {}).values(), key=lambda one: one.id)[-SHOWN:]
+    messages = sorted(backend.messages.get(id_, {}).values(), key=lambda message: message.id)[
+        -SHOWN:
+    ]
     return {
         "id": str(id_),
         "draft": None,
         "acting": "",
         "messages": [
-            *(_message(backend, one, earlier.get(one.id, ())) for one in standing),
-            *asking,
+            *(_message(backend, message, earlier.get(message.id, ())) for message in messages),
+            *forms,
         ],
     }
 
@@ -72,50 +74,50 @@ def _bare(id_: str, channel: int) -> Json:
     }
 
 
-def _message(backend: Backend, one: Message, earlier: Sequence[str]) -> Json:
-    author = backend.users[one.author_id]
-    said = _MENTION.sub(lambda found: f"@{_name(backend, int(found[1]))}", one.content)
-    about = one.interaction_metadata or {}
-    person = cast("Json", about.get("user") or {})
+def _message(backend: Backend, message: Message, earlier: Sequence[str]) -> Json:
+    author = backend.users[message.author_id]
+    text = _MENTION.sub(lambda mention: f"@{_name(backend, int(mention[1]))}", message.content)
+    interaction = message.interaction_metadata or {}
+    person = cast("Json", interaction.get("user") or {})
     return {
-        **_bare(str(one.id), one.channel_id),
+        **_bare(str(message.id), message.channel_id),
         "sender": str(author.id),
         "name": author.name,
         "bot": author.id == backend.bot_user.id,
-        "only": str(person.get("id", "")) if one.is_ephemeral else "",
-        "date": datetime.fromisoformat(one.timestamp).timestamp(),
-        "text": one.content,
-        "rich": {"blocks": blocks(said)} if said else None,
+        "only": str(person.get("id", "")) if message.is_ephemeral else "",
+        "date": datetime.fromisoformat(message.timestamp).timestamp(),
+        "text": message.content,
+        "rich": {"blocks": blocks(text)} if text else None,
         "earlier": list(earlier),
-        "rows": [_row(row) for row in one.components if row.get("type") == _ROW],
-        "reply": _quoted(backend, one),
+        "rows": [_row(row) for row in message.components if row.get("type") == _ROW],
+        "reply": _quoted(backend, message),
         "files": [
             {"kind": "file", "name": str(file["filename"]), "path": str(file["id"])}
-            for file in one.attachments
+            for file in message.attachments
         ],
     }
 
 
 def _name(backend: Backend, id_: int) -> str:
-    known = backend.users.get(id_)
-    return known.name if known is not None else "unknown"
+    user = backend.users.get(id_)
+    return user.name if user is not None else "unknown"
 
 
 def _row(row: Json) -> Sequence[Json]:
     return [
         {
-            "text": str(one.get("label", "")),
-            "callback_data": "" if one.get("disabled") else str(one.get("custom_id", "")),
-            "style": _STYLES.get(cast("int", one.get("style", 0)), ""),
+            "text": str(button.get("label", "")),
+            "callback_data": "" if button.get("disabled") else str(button.get("custom_id", "")),
+            "style": _STYLES.get(cast("int", button.get("style", 0)), ""),
         }
-        for one in cast("list[Json]", row.get("components", []))
-        if one.get("type") == _BUTTON
+        for button in cast("list[Json]", row.get("components", []))
+        if button.get("type") == _BUTTON
     ]
 
 
-def _quoted(backend: Backend, one: Message) -> Json | None:
-    to = (one.reference or {}).get("message_id")
-    answered = None if to is None else backend.messages.get(one.channel_id, {}).get(int(to))
+def _quoted(backend: Backend, message: Message) -> Json | None:
+    id_ = (message.reference or {}).get("message_id")
+    answered = None if id_ is None else backend.messages.get(message.channel_id, {}).get(int(id_))
     if answered is None:
         return None
     return {"name": _name(backend, answered.author_id), "text": answered.content}

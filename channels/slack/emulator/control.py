@@ -162,7 +162,7 @@ class Control:
             await self._person(request).sends(
                 one.name,
                 one.base64,
-                said_bytes=len(one.base64),
+                claimed_bytes=len(one.base64),
                 text=request.caption if one is files[0] else "",
                 thread=self._thread(request),
                 channel=self._place(request),

@@ -256,7 +256,7 @@ class Person:
         name: str,
         content: bytes,
         *,
-        said_bytes: int,
+        claimed_bytes: int,
         text: str = "",
         thread: str = "",
         channel: str = "",
@@ -269,7 +269,7 @@ class Person:
             "id": number,
             "name": name,
             "mimetype": "text/plain",
-            "size": said_bytes,
+            "size": claimed_bytes,
             "url_private_download": url,
         }
         self.server.about[number] = about

@@ -27,7 +27,7 @@ class Actor:
         now: Callable[[], Instant],
         on_update: Callable[[], None],
     ) -> None:
-        """Do nothing yet; `happened` is called after every action."""
+        """Do nothing yet; `on_update` is called after every action."""
         self._account = account
         self._now = now
         self._on_update = on_update
@@ -98,7 +98,7 @@ class Actor:
         name: str = "file.bin",
         media_type: str = "application/octet-stream",
         caption: str = "",
-        claimed_size: int | None = None,
+        claimed_bytes: int | None = None,
         chat: Chat | None = None,
         thread: int = 0,
         reply_to: Message | None = None,
@@ -111,13 +111,13 @@ class Actor:
             name: The file's name.
             media_type: The file's media type.
             caption: The caption.
-            claimed_size: The size in the update, if it should differ from the content's.
+            claimed_bytes: The size in the update, if it should differ from the content's.
             chat: The chat.
             thread: The topic.
             reply_to: The message that it replies to.
         """
         upload = Upload(name=name, content=content, media_type=media_type)
-        file = self._account.files.store(kind, upload, claimed_size=claimed_size)
+        file = self._account.files.store(kind, upload, claimed_bytes=claimed_bytes)
         return self._say(
             formatted(caption), chat=chat, thread=thread, reply_to=reply_to, media=media(file)
         )

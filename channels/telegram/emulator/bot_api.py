@@ -157,11 +157,11 @@ class BotApi:
                 " the webhook first"
             )
 
-        def on_gone(callback: Callable[[], None]) -> Callable[[], bool]:
-            request.gone.told = callback
-            return lambda: request.gone.is_set
+        def on_disconnect(callback: Callable[[], None]) -> Callable[[], bool]:
+            request.disconnect.callback = callback
+            return lambda: request.disconnect.is_set
 
-        return await self._polling.get_updates(parameters, on_gone)
+        return await self._polling.get_updates(parameters, on_disconnect)
 
 
 def _ok(result: object) -> Response:

@@ -80,16 +80,16 @@ class Control:
         """Return an event that is set at the next change."""
         return self._telegram.next_change()
 
-    def do(self, request: Json) -> None:
+    def do(self, body: Json) -> None:
         """Carry out one action of the page.
 
         Raises:
             Unusable: It names something that does not exist.
         """
-        handler = self._handlers.get(text_of(request, "do"))
+        handler = self._handlers.get(text_of(body, "do"))
         if handler is None:
             raise Unusable(f"`do` is one of {', '.join(self._handlers)}")
-        handler(request)
+        handler(body)
 
     def _say(self, request: Json) -> object:
         actor, chat, thread = (

@@ -72,7 +72,7 @@ class Files:
 
     by_id: dict[str, File] = field(default_factory=dict[str, File])
 
-    def store(self, kind: str, upload: Upload, *, claimed_size: int | None = None) -> File:
+    def store(self, kind: str, upload: Upload, *, claimed_bytes: int | None = None) -> File:
         """Store a file; each call gives it a new id, as Telegram may do."""
         number = len(self.by_id)
         ending = _ENDINGS.get(kind) or (
@@ -84,7 +84,7 @@ class Files:
             name=upload.name,
             media_type=upload.media_type,
             content=upload.content,
-            size=len(upload.content) if claimed_size is None else claimed_size,
+            size=len(upload.content) if claimed_bytes is None else claimed_bytes,
             path=f"{FOLDERS[kind]}/file_{number}{ending}",
         )
         self.by_id[file.id] = file

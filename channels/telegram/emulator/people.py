@@ -30,7 +30,7 @@ class UserAction(Value):
     message: Message | None = None
 
     @property
-    def wrote(self) -> Message:
+    def sent(self) -> Message:
         """The message; raises `LookupError` if there is none."""
         if self.message is None:
             reason = f"no message came of `{self.update.kind}`"

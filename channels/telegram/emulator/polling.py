@@ -34,7 +34,7 @@ class Polling:
     """Answers `getUpdates`.
 
     Attributes:
-        held: Nothing is delivered while this is set.
+        on_hold: Nothing is delivered while this is set.
     """
 
     def __init__(self, updates: Updates, clock: Clock) -> None:
@@ -61,13 +61,15 @@ class Polling:
             self._poll.woken.set()
 
     async def get_updates(
-        self, parameters: Parameters, on_gone: Callable[[Callable[[], None]], Callable[[], bool]]
+        self,
+        parameters: Parameters,
+        on_disconnect: Callable[[Callable[[], None]], Callable[[], bool]],
     ) -> list[Json]:
         """Wait for updates.
 
         Args:
             parameters: The call's parameters.
-            on_gone: Takes a function to call when the bot disconnects; returns a function that tells
+            on_disconnect: Takes a function to call when the bot disconnects; returns a function that tells
                 whether it has.
 
         Raises:
@@ -81,26 +83,26 @@ class Polling:
         self.end("other getUpdates request; make sure that only one bot instance is running")
         poll = self._poll = _Poll()
         try:
-            updates = await self._wait(poll, limit, wait_s, on_gone(poll.woken.set))
+            updates = await self._wait(poll, limit, wait_s, on_disconnect(poll.woken.set))
         finally:
             if self._poll is poll:
                 self._poll = None
         return [update.to_json() for update in updates]
 
     async def _wait(
-        self, poll: _Poll, limit: int, wait_s: int, is_gone: Callable[[], bool]
+        self, poll: _Poll, limit: int, wait_s: int, is_disconnected: Callable[[], bool]
     ) -> list[Update]:
         async with asyncio.TaskGroup() as group:
             timer = group.create_task(self._time_out(poll, wait_s))
             while not self._has_updates() and not poll.timed_out and not poll.ended_by:
                 await poll.woken.wait()
                 poll.woken.clear()
-                if is_gone():
+                if is_disconnected():
                     break
             timer.cancel()
         if poll.ended_by:
             raise conflict(f"terminated by {poll.ended_by}")
-        return self._updates.take(limit) if self._has_updates() and not is_gone() else []
+        return self._updates.take(limit) if self._has_updates() and not is_disconnected() else []
 
     def _has_updates(self) -> bool:
         return bool(self._updates.waiting) and not self.on_hold

@@ -102,7 +102,7 @@ async def test_a_forced_reply_is_answered_by_a_reply() -> None:
 async def test_an_answer_names_what_it_answers_and_quotes_it() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("hello there").wrote
+        said = ann.says("hello there").sent
         sent = await bot.send_message(
             ann.id, "yes", reply_parameters=ReplyParameters(said.id, quote="there")
         )
@@ -193,7 +193,7 @@ async def test_an_album_goes_both_ways() -> None:
 async def test_a_forwarded_message_says_where_it_comes_from() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann, bob = telegram.person("Ann"), telegram.person("Bob")
-        ann.forwards(bob.says("news").wrote)
+        ann.forwards(bob.says("news").sent)
         _, update = await bot.get_updates(timeout=5)
         assert update.message is not None
         assert isinstance(update.message.forward_origin, MessageOriginUser)

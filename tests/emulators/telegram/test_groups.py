@@ -12,7 +12,7 @@ async def test_private_chats_and_groups_share_one_counter_and_a_supergroup_has_i
         ann, bob = telegram.person("Ann"), telegram.person("Bob")
         room, hall = telegram.group("Room", ann), telegram.supergroup("Hall", ann)
         ids = [(await bot.send_message(id_, "x")).message_id for id_ in (ann.id, bob.id, room.id)]
-        ids.append(bob.says("hello").wrote.id)
+        ids.append(bob.says("hello").sent.id)
         assert ids == [1, 2, 3, 4]
         assert [(await bot.send_message(hall.id, "x")).message_id for _ in range(2)] == [1, 2]
         telegram.skip_ids(10)
@@ -37,7 +37,7 @@ async def test_a_group_becomes_a_supergroup() -> None:
         room = telegram.group("Room", ann)
         await bot.send_message(room.id, "before")
         left, came = ann.upgrades(room)
-        new = came.wrote.chat
+        new = came.sent.chat
         first, second = await bot.get_updates(timeout=5)
         assert first.message is not None
         assert second.message is not None
@@ -46,8 +46,8 @@ async def test_a_group_becomes_a_supergroup() -> None:
         with pytest.raises(ChatMigrated) as raised:
             await bot.send_message(room.id, "after")
         assert raised.value.new_chat_id == new.id == room.upgraded_to
-        assert (await bot.send_message(new.id, "after")).message_id == came.wrote.id + 1
-        assert left.wrote.chat is room
+        assert (await bot.send_message(new.id, "after")).message_id == came.sent.id + 1
+        assert left.sent.chat is room
 
 
 async def test_a_bot_that_was_removed_may_not_write() -> None:
@@ -102,7 +102,7 @@ async def test_with_privacy_a_bot_hears_what_is_meant_for_it() -> None:
         mine = await bot.send_message(room.id, "hello")
         said = ann.says("to everybody", chat=room)
         assert said.update.id == 0
-        ann.says("no reply to a bot", chat=room, reply_to=said.wrote)
+        ann.says("no reply to a bot", chat=room, reply_to=said.sent)
         ann.says("@ZERO_bot hello", chat=room)
         ann.says("/help", chat=room)
         ann.says("yes", chat=room, reply_to=room.by_id[mine.message_id])
@@ -157,7 +157,7 @@ async def test_elsewhere_a_thread_is_that_of_a_message() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         hall = telegram.supergroup("Hall", ann)
-        said = ann.says("hello", chat=hall).wrote
+        said = ann.says("hello", chat=hall).sent
         sent = await bot.send_message(hall.id, "x", message_thread_id=said.id)
         assert sent.message_thread_id == said.id
         with pytest.raises(BadRequest, match="Message thread not found"):
@@ -167,7 +167,7 @@ async def test_elsewhere_a_thread_is_that_of_a_message() -> None:
 async def test_pins_and_reactions_need_a_message() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("hello").wrote
+        said = ann.says("hello").sent
         assert await bot.pin_chat_message(ann.id, said.id)
         assert await bot.set_message_reaction(ann.id, said.id, "👍")
         with pytest.raises(BadRequest, match="Message to pin not found"):

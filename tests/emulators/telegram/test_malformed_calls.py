@@ -117,7 +117,7 @@ async def test_what_can_not_be_read_is_told(
 async def test_an_empty_keyboard_is_none_and_older_parameters_are_taken() -> None:
     async with Emulator(clock=ManualClock()) as telegram:
         ann = telegram.person("Ann")
-        said = ann.says("hello").wrote
+        said = ann.says("hello").sent
         older = {"disable_web_page_preview": "True", "protect_content": True}
         for markup in NO_KEYBOARDS:
             await call(telegram, "sendMessage", chat_id=ann.id, text="x", reply_markup=markup)
@@ -146,7 +146,7 @@ async def test_an_empty_keyboard_is_none_and_older_parameters_are_taken() -> Non
 async def test_a_copied_file_may_have_another_caption_and_another_file_in_its_place() -> None:
     async with Emulator(clock=ManualClock()) as telegram:
         ann = telegram.person("Ann")
-        file = ann.sends("document", b"x", caption="old").wrote
+        file = ann.sends("document", b"x", caption="old").sent
         for more in ({}, {"caption": "new"}):
             await call(
                 telegram,

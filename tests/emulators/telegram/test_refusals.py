@@ -78,7 +78,7 @@ async def test_only_a_standing_message_of_the_bot_can_be_edited() -> None:
     """Not a missing or deleted one, a person's, one with another keyboard, or a forwarded one."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("mine").wrote
+        said = ann.says("mine").sent
         asked = await bot.send_message(ann.id, "why?", reply_markup=ForceReply())
         forwarded = await bot.forward_message(ann.id, ann.id, said.id)
         for id_ in (said.id, asked.message_id, forwarded.message_id):
@@ -108,8 +108,8 @@ async def test_what_may_be_deleted() -> None:
     async with telegram_and_bot(clock=clock) as (telegram, bot):
         ann = telegram.person("Ann")
         room = telegram.group("Room", ann)
-        assert await bot.delete_message(ann.id, ann.says("private").wrote.id)
-        said = ann.says("in a group", chat=room).wrote
+        assert await bot.delete_message(ann.id, ann.says("private").sent.id)
+        said = ann.says("in a group", chat=room).sent
         with pytest.raises(BadRequest, match="Message can't be deleted"):
             await bot.delete_message(room.id, said.id)
         ann.lets_bot("administrator", room)
@@ -127,7 +127,7 @@ async def test_people_can_refuse_a_bot() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann, bob = telegram.person("Ann"), telegram.person("Bob", started=False)
         with pytest.raises(LookupError, match="no message came of `my_chat_member`"):
-            assert ann.blocks().wrote
+            assert ann.blocks().sent
         (update,) = await bot.get_updates(timeout=5)
         assert update.my_chat_member is not None
         assert update.my_chat_member.new_chat_member.status == "kicked"
@@ -222,8 +222,8 @@ async def test_files_have_their_limits() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         megabyte = 1024 * 1024
-        fits = ann.sends("document", b"x", claimed_size=20 * megabyte).wrote
-        large = ann.sends("document", b"x", claimed_size=20 * megabyte + 1).wrote
+        fits = ann.sends("document", b"x", claimed_bytes=20 * megabyte).sent
+        large = ann.sends("document", b"x", claimed_bytes=20 * megabyte + 1).sent
         assert (await bot.get_file(_file_id(fits.media))).file_size == 20 * megabyte
         with pytest.raises(BadRequest, match="File is too big"):
             await bot.get_file(_file_id(large.media))
@@ -249,7 +249,7 @@ def _file_id(media: Json) -> str:
 
 async def test_a_file_that_is_not_there_is_not_found() -> None:
     async with telegram_and_bot() as (telegram, bot):
-        large = telegram.person("Ann").sends("document", b"x", claimed_size=1 << 30).wrote
+        large = telegram.person("Ann").sends("document", b"x", claimed_bytes=1 << 30).sent
         path = telegram.account.files.by_id[_file_id(large.media)].path
         for one in (path, "nothing"):
             with pytest.raises(TelegramError, match="Not Found"):

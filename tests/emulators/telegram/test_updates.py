@@ -151,7 +151,7 @@ async def test_an_update_is_delivered_again_as_itself_and_under_a_new_id() -> No
 async def test_an_edit_comes_as_an_edited_message() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("helo").wrote
+        said = ann.says("helo").sent
         ann.edits(said, "hello")
         ann.deletes(said)
         _, update = await bot.get_updates(timeout=5)

@@ -115,7 +115,7 @@ async def test_a_mention_that_an_edit_adds_to_an_album_is_read(tmp_path: Path) -
         pictures = {"a.jpg": b"a", "b.jpg": b"bb"}
         first, last = here.ann.sends_album(pictures.items(), caption="my cats", chat=group)
         await here.telegram.confirmed(last)
-        here.ann.edits(first.wrote, "@zero_bot which of my cats is older?")
+        here.ann.edits(first.sent, "@zero_bot which of my cats is older?")
         await here.expect(group, "The second.")
         (album,) = asked(here)
         assert album.startswith("Ann: which of my cats is older?\n\n[Files that came")

@@ -38,11 +38,11 @@ async def send(
 
 
 def file(
-    world: World, name: str, content: bytes = b"milk", *, said_bytes: int | None = None
+    world: World, name: str, content: bytes = b"milk", *, claimed_bytes: int | None = None
 ) -> Attachment:
     """A file on the platform, called as its reference is."""
     world.platforms["chat"].files[name] = content
-    return Attachment(reference=name, name=name, media_type="x/y", size_bytes=said_bytes)
+    return Attachment(reference=name, name=name, media_type="x/y", size_bytes=claimed_bytes)
 
 
 def told(world: World) -> list[str]:
@@ -74,17 +74,17 @@ async def test_numbers_go_on_within_a_conversation(world: World) -> None:
         assert [row.number for row in await rows(house)] == [1, 2, 3, 1]
 
 
-@pytest.mark.parametrize("said_bytes", [1_001, None])
+@pytest.mark.parametrize("claimed_bytes", [1_001, None])
 async def test_a_file_that_is_too_large_does_not_come(
-    world: World, said_bytes: int | None, caplog: pytest.LogCaptureFixture
+    world: World, claimed_bytes: int | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """By the size that is said of it nobody asks for it; by its real size nothing is kept."""
     world.configure(attachments=AttachmentSettings(max_bytes=1_000))
     async with world.running() as house:
-        big = file(world, "a.txt", b"x" * 1_001, said_bytes=said_bytes)
+        big = file(world, "a.txt", b"x" * 1_001, claimed_bytes=claimed_bytes)
         await send(house, "look", big, file(world, "b.txt"))
-        assert len(world.platforms["chat"].called("fetch")) == (1 if said_bytes else 2)
-        if said_bytes:
+        assert len(world.platforms["chat"].called("fetch")) == (1 if claimed_bytes else 2)
+        if claimed_bytes:
             why = "it is larger than 1,000 bytes, the most for one file"
         else:
             why = "the file is too large"
@@ -111,7 +111,7 @@ async def test_all_files_of_a_message_have_one_bound(world: World) -> None:
     """What is left of it is what the next may have."""
     world.configure(attachments=AttachmentSettings(max_bytes=1_000, max_message_bytes=1_500))
     async with world.running() as house:
-        files = [file(world, name, b"x" * 900, said_bytes=900) for name in ("a", "b")]
+        files = [file(world, name, b"x" * 900, claimed_bytes=900) for name in ("a", "b")]
         await send(house, "look", *files, file(world, "c", b"x" * 600))
         failed = [row.failed for row in await rows(house)]
         assert failed == ["", "all files of one message may have 1,500 bytes, and 600 are left", ""]

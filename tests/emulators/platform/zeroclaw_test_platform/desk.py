@@ -90,7 +90,7 @@ class Desk:
         message.versions.append(Version(text=text, draft=False, plain=False, at=at))
         return message
 
-    def keep_file(self, name: str, content: bytes, stated_bytes: int | None) -> Json:
+    def keep_file(self, name: str, content: bytes, claimed_bytes: int | None) -> Json:
         """Keep a file; return it as an event tells of it, with the size that is said of it."""
         reference = f"f{len(self._files) + 1}"
         self._files[reference] = content
@@ -99,7 +99,7 @@ class Desk:
             "reference": reference,
             "name": name,
             "media_type": media_type,
-            "size": len(content) if stated_bytes is None else stated_bytes,
+            "size": len(content) if claimed_bytes is None else claimed_bytes,
         }
 
     # --- the bot's calls -----------------------------------------------------------------------

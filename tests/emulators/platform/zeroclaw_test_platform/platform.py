@@ -93,16 +93,16 @@ class Platform(CuttingServer):
         verified: bool = True,
         display: str = "",
         files: Mapping[str, bytes] | None = None,
-        stated_bytes: int | None = None,
+        claimed_bytes: int | None = None,
     ) -> Event:
         """Write as a person, in their direct chat unless another is named.
 
-        `stated_bytes` is what the platform says of every file's size, None for the truth.
+        `claimed_bytes` is what the platform says of every file's size, None for the truth.
         """
         where = self.chat(chat or who)
         message = self.desk.person_wrote(where, thread, who, text, self._now())
         kept = [
-            self.desk.keep_file(name, content, stated_bytes)
+            self.desk.keep_file(name, content, claimed_bytes)
             for name, content in (files or {}).items()
         ]
         fields = {"text": text, "files": kept, "verified": verified, "display": display}

@@ -62,11 +62,11 @@ async def test_a_gateway_that_is_shut_for_a_while_is_tried_again() -> None:
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
-            rig.discord.is_held = True
+            rig.discord.refuses_connections = True
             await rig.discord.drop()
             ann.says(ann.direct, "message 0")
             await rig.log.until("gateway_lost", 2)
-            rig.discord.is_held = False
+            rig.discord.refuses_connections = False
             await rig.clock.advance(1)
             await rig.desk.holds(1)
     assert rig.discord.resumes == 1
@@ -102,9 +102,9 @@ async def test_a_connection_that_answers_no_heartbeat_is_dead(
     """However much it tells: what is said to it is lost."""
     monkeypatch.setattr(server, "HEARTBEAT_MS", 20)
     async with rigged() as rig, rig.bot():
-        rig.discord.is_deaf = True
+        rig.discord.ignores_heartbeats = True
         await rig.log.until("gateway_lost")
-        rig.discord.is_deaf = False
+        rig.discord.ignores_heartbeats = False
         await rig.discord.until_resumed()
 
 
@@ -125,7 +125,7 @@ async def failure(rig: Rig, settings: object = SETTINGS) -> ZeroclawError:
 async def test_a_gateway_that_stays_away_is_seen_to_be_away() -> None:
     """So that the supervisor says so, and begins again with its own waits (P10)."""
     async with rigged() as rig, asyncio.TaskGroup() as group:
-        rig.discord.is_held = True
+        rig.discord.refuses_connections = True
         failing = group.create_task(failure(rig))
         for tries, wait_s in enumerate(reconnection.WAITS_S[:-1], start=1):
             await rig.log.until("gateway_lost", tries)
@@ -194,10 +194,10 @@ async def test_malformed_events_are_passed_over_and_what_follows_is_heard() -> N
             odd: list[object] = [None, [], {}, {"id": 5}, {"channel_id": "9" * 40, "author": []}]
             for name in sorted(gateway.EVENTS - {"READY"}):
                 for data in odd:
-                    rig.discord.tell(name, data)
+                    rig.discord.dispatch(name, data)
             ids: list[object] = [None, [], "1"]
-            rig.discord.tell("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": "1"})
-            rig.discord.tell("SOMETHING_NEW", {"a": 1})
+            rig.discord.dispatch("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": "1"})
+            rig.discord.dispatch("SOMETHING_NEW", {"a": 1})
             ann.says(ann.direct, "message 0")
             await rig.desk.holds(1)
     assert rig.said() == words(1)
@@ -287,7 +287,7 @@ async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said
         async with rig.bot(EVERYTHING):
             ann.says(general, "message 0")
             await rig.desk.holds(1)
-            rig.discord.tell_servers()
+            rig.discord.dispatch_servers()
             ann.says(ann.direct, "message 1")  # is taken after what the server told
             await rig.desk.holds(2)
             await rig.discord.drop(forget=True)
@@ -295,7 +295,7 @@ async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said
             await rig.log.until("gateway_lost", 2)
             await rig.clock.advance(gateway.UNRESUMED_S)
             await rig.discord.until(lambda: rig.discord.identifies == 2)
-            rig.discord.tell_servers()
+            rig.discord.dispatch_servers()
             await rig.desk.holds(3)
     assert rig.said() == words(3)
 
@@ -481,7 +481,7 @@ async def test_a_message_whose_previews_are_told_later_is_still_its_writers() ->
         async with rig.bot(EVERYTHING):
             said = ann.says(general, "see https://example.org")
             ids = {"id": str(said.id), "channel_id": str(general), "guild_id": "1"}
-            rig.discord.tell("MESSAGE_UPDATE", {**ids, "embeds": [{"title": "An example"}]})
+            rig.discord.dispatch("MESSAGE_UPDATE", {**ids, "embeds": [{"title": "An example"}]})
             ann.deletes(said)
             await rig.desk.holds(2)
     assert rig.said()[1:] == [Deleted(message=str(said.id))]

@@ -396,7 +396,7 @@ async def test_a_file_that_is_deleted_or_whose_host_fails_is_told_apart() -> Non
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot() as channel:
-            sent = ann.sends(ann.direct, "a.txt", b"abc", said_bytes=3)
+            sent = ann.sends(ann.direct, "a.txt", b"abc", claimed_bytes=3)
             await rig.desk.holds(1)
             [file] = rig.desk.stored[0].attachments
             sent.attachments[0]["url"] = "ftp://a.example/a"
@@ -418,7 +418,7 @@ async def test_a_reply_brings_a_file_that_can_be_fetched() -> None:
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot() as channel:
-            sent = ann.sends(ann.direct, "a.txt", b"abc", said_bytes=3)
+            sent = ann.sends(ann.direct, "a.txt", b"abc", claimed_bytes=3)
             ann.says(ann.direct, "what is it?", reply_to=sent.id)
             await rig.desk.holds(2)
             body = rig.desk.stored[1].body

@@ -68,8 +68,8 @@ async def test_what_is_said_in_a_thread_while_nobody_listens_stays_in_its_conver
             rig.discord.archive(thread)
         rig.discord.are_servers_late = True
         async with rig.bot(THREADS):
-            await rig.discord.until(lambda: rig.discord.is_heard)
-            rig.discord.tell_servers()
+            await rig.discord.until(lambda: rig.discord.is_connected)
+            rig.discord.dispatch_servers()
             await rig.desk.holds(3)
     assert [one.address for one in rig.desk.stored] == [place] * 3
 

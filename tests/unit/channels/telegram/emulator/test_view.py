@@ -9,7 +9,7 @@ from tests.fakes.manual_clock import ManualClock
 def test_media_that_is_no_file_is_passed_over() -> None:
     telegram = Emulator(clock=ManualClock())
     ann = telegram.person("Ann")
-    said = ann.says("here").wrote
+    said = ann.says("here").sent
     said.media = {"dice": 6, "photo": [], "document": {"file_id": "gone", "file_name": "a.txt"}}
     seen = snapshot(telegram.account, telegram.now(), is_polled=False, calls=0)
     chats = seen["chats"]
