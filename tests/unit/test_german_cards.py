@@ -20,7 +20,7 @@ from channels.terminal import render as terminal
 from channels.web import render as web
 from tests.contract.tool_implementations import IMPLEMENTATIONS
 from tests.fakes.german import english_in
-from tests.unit.channels.email.letters import ME, ours
+from tests.unit.channels.email.letters import ME, bot_mail_id
 from zeroclaw.card_words import NAMELESS
 from zeroclaw.channel import Ending, Outcome
 from zeroclaw.cli.chat.screen import Cards
@@ -35,7 +35,7 @@ from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PLACE = "chat"
-MAIL = ours(None, "c", to="olga@x.test")
+MAIL = bot_mail_id(None, "c", to="olga@x.test")
 How = Literal["approved", "denied", "expired", "stopped"]
 SOURCES = (named("result", "fetch `x`", (("de", "`x` abrufen"),)), named("quoted"), named("files"))
 

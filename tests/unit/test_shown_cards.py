@@ -19,7 +19,7 @@ from channels.slack import cards as slack
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
-from tests.unit.channels.email.letters import ME, ours
+from tests.unit.channels.email.letters import ME, bot_mail_id
 from tests.unit.gate.test_wording import TEXTS, TREES, shown
 from zeroclaw.channel import Card, CardCall, Outcome
 from zeroclaw.cli.chat.screen import Cards
@@ -30,7 +30,7 @@ from zeroclaw.text.language import LANGUAGES, Language
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 WHY = "it does more than read"
 HASH = "0a1b2c3d"
-MAIL = ours(None)
+MAIL = bot_mail_id(None)
 
 
 def on_telegram(outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of the console may ask for."""
+"""Fixtures of the console's tests."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.fakes.house import World
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Ada, who is the operator, and Ben, on one platform, beside a web chat."""
-    made = World(tmp_path)
-    made.add_channel("web")
-    made.local = ("web",)
-    return made
+    world = World(tmp_path)
+    world.add_channel("web")
+    world.local = ("web",)
+    return world

@@ -1,4 +1,4 @@
-"""A page as a browser takes it apart: its text, its parts by id, and what is wrong with it."""
+"""A page as a browser takes it apart: its text, its parts by id, and its faults."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -28,7 +28,7 @@ class Part:
     @property
     def text(self) -> str:
         """All text within, as it was sent."""
-        return "".join(one if isinstance(one, str) else one.text for one in self.children)
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
     @property
     def words(self) -> str:
@@ -36,46 +36,46 @@ class Part:
         return " ".join(self.text.split())
 
     def by_id(self, id_: str) -> "Part":
-        """The one element of an id."""
-        (found,) = [one for one in self.every() if one.attributes.get("id") == id_]
+        """The one element with this id."""
+        (found,) = [part for part in self.every() if part.attributes.get("id") == id_]
         return found
 
-    def ids(self, beginning: str) -> list[str]:
-        """The ids that begin so, in order."""
-        ids = (one.attributes.get("id", "") for one in self.every())
-        return [one for one in ids if one.startswith(beginning)]
+    def ids(self, prefix: str) -> list[str]:
+        """The ids that begin with `prefix`, in order."""
+        ids = (part.attributes.get("id", "") for part in self.every())
+        return [id_ for id_ in ids if id_.startswith(prefix)]
 
     def links(self) -> dict[str, str]:
-        """Where each link leads, by what it says."""
-        return {one.words: one.attributes["href"] for one in self.every("a")}
+        """The target of each link, by its text."""
+        return {part.words: part.attributes["href"] for part in self.every("a")}
 
     def fields(self) -> dict[str, str]:
-        """What a form would send without a press."""
+        """What a form would send without pressing a button."""
         inputs = self.every("input")
-        return {one.attributes["name"]: one.attributes.get("value", "") for one in inputs}
+        return {part.attributes["name"]: part.attributes.get("value", "") for part in inputs}
 
 
 class _Parser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.root = Part(name="", attributes={})
-        self.here = self.root
+        self.current = self.root
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        made = Part(
-            name=tag, attributes={name: value or "" for name, value in attrs}, parent=self.here
+        part = Part(
+            name=tag, attributes={name: value or "" for name, value in attrs}, parent=self.current
         )
-        self.here.children.append(made)
+        self.current.children.append(part)
         if tag not in VOID:
-            self.here = made
+            self.current = part
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.here.name == tag, f"</{tag}> ends <{self.here.name}>"
-        assert self.here.parent is not None
-        self.here = self.here.parent
+        assert self.current.name == tag, f"</{tag}> ends <{self.current.name}>"
+        assert self.current.parent is not None
+        self.current = self.current.parent
 
     def handle_data(self, data: str) -> None:
-        self.here.children.append(data)
+        self.current.children.append(data)
 
 
 def parsed(html: str) -> Part:
@@ -83,27 +83,27 @@ def parsed(html: str) -> Part:
     parser = _Parser()
     parser.feed(html)
     parser.close()
-    assert parser.here is parser.root, f"<{parser.here.name}> never ends"
+    assert parser.current is parser.root, f"<{parser.current.name}> never ends"
     return parser.root
 
 
 def faults(page: Part) -> list[str]:
-    """What would stand in the way of somebody who listens to a page or has only keys."""
-    ids = [one.attributes["id"] for one in page.every() if "id" in one.attributes]
-    found = [f"id {one} stands twice" for one in ids if ids.count(one) > 1]
-    labelled = {one.attributes.get("for", "") for one in page.every("label")}
-    for one in (*page.every("input"), *page.every("textarea")):
-        is_hidden = one.attributes.get("type") == "hidden"
-        if not is_hidden and one.attributes.get("id", "?") not in labelled:
-            found.append(f"field {one.attributes.get('name')} has no label")
-    found += [f"{one.name} says nothing" for one in page.every("button") if not one.words]
-    found += [f"a link says nothing: {one}" for one in page.links() if not one]
-    found += ["img has no alt" for one in page.every("img") if "alt" not in one.attributes]
-    found += ["table has no caption" for one in page.every("table") if not one.every("caption")]
-    found += ["th has no scope" for one in page.every("th") if "scope" not in one.attributes]
-    named = (one.attributes.get("aria-labelledby", "") for one in page.every())
-    found += [f"nothing is called {one}" for one in named if one and one not in ids]
-    levels = [int(one.name[1]) for one in page.every() if one.name in ("h1", "h2", "h3", "h4")]
+    """What would hinder a person with a screen reader or with only a keyboard."""
+    ids = [part.attributes["id"] for part in page.every() if "id" in part.attributes]
+    found = [f"id {id_} occurs twice" for id_ in ids if ids.count(id_) > 1]
+    labelled = {part.attributes.get("for", "") for part in page.every("label")}
+    for part in (*page.every("input"), *page.every("textarea")):
+        is_hidden = part.attributes.get("type") == "hidden"
+        if not is_hidden and part.attributes.get("id", "?") not in labelled:
+            found.append(f"field {part.attributes.get('name')} has no label")
+    found += [f"{part.name} has no text" for part in page.every("button") if not part.words]
+    found += [f"a link has no text: {text}" for text in page.links() if not text]
+    found += ["img has no alt" for part in page.every("img") if "alt" not in part.attributes]
+    found += ["table has no caption" for part in page.every("table") if not part.every("caption")]
+    found += ["th has no scope" for part in page.every("th") if "scope" not in part.attributes]
+    named = (part.attributes.get("aria-labelledby", "") for part in page.every())
+    found += [f"no element has the id {id_}" for id_ in named if id_ and id_ not in ids]
+    levels = [int(part.name[1]) for part in page.every() if part.name in ("h1", "h2", "h3", "h4")]
     if levels.count(1) != 1 or levels[0] != 1:
         found.append("there is not one h1 before all headings")
     found += [

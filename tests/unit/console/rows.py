@@ -1,4 +1,4 @@
-"""What the sections' tests show: a place, and rows of each kind."""
+"""What the sections' tests show: the console's paths, and rows of each kind."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,27 +13,27 @@ from zeroclaw.inbound.pairing import PairingRequest
 from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-PLACE = ConsolePaths(root="/console", chat="/web/", log_out="/logout", token="the-token")
+PATHS = ConsolePaths(root="/console", chat="/web/", log_out="/logout", token="the-token")
 HOSTILE = "<script>alert('x')</script>"
 ANN = Principal(
     id="person:ann", roles=frozenset(), channel="chat", sender="ann", display=f"Ann {HOSTILE}"
 )
 ADDRESS = Address(channel="chat", account="bot", chat="ann", direct=True)
-HERE = ConversationId("01HERE")
+CONVERSATION = ConversationId("01HERE")
 
 
-def whole(section: str, *main: Html) -> Part:
-    """A section's page, taken apart."""
-    return parsed(page(PLACE, section, PageState(waiting={}), *main).decode())
+def full_page(section: str, *main: Html) -> Part:
+    """A section's page, parsed."""
+    return parsed(page(PATHS, section, PageState(waiting={}), *main).decode())
 
 
 def approval(name: str = "a", **changes: object) -> Approval:
-    one = Approval(
+    row = Approval(
         id=ApprovalId(f"secret-{name}"),
         action=ActionId(f"01{name.upper()}"),
         action_hash="0123456789abcdef" * 4,
         tool="shell",
-        conversation=HERE,
+        conversation=CONVERSATION,
         turn=TurnId("01TURN"),
         requester=ANN,
         approvers=("role:operator",),
@@ -44,13 +44,13 @@ def approval(name: str = "a", **changes: object) -> Approval:
         deadline_at=AT + timedelta(minutes=15),
         numbers=(Numbered(place="chat/bot/olga/", number=7),),
     )
-    return replace(one, **changes)
+    return replace(row, **changes)
 
 
 def grant(name: str = "g") -> Grant:
     return Grant(
         id=f"01{name.upper()}",
-        conversation=HERE,
+        conversation=CONVERSATION,
         tool="write_file",
         resources=("file:/srv/a",),
         arguments_hash=None,
@@ -60,7 +60,7 @@ def grant(name: str = "g") -> Grant:
     )
 
 
-def stranger(name: str = HOSTILE) -> PairingRequest:
+def pairing_request(name: str = HOSTILE) -> PairingRequest:
     return PairingRequest(
         id=ApprovalId("secret-s"),
         channel="chat",
@@ -74,8 +74,8 @@ def stranger(name: str = HOSTILE) -> PairingRequest:
     )
 
 
-def known(state: str = "admitted", **changes: object) -> Person:
-    one = Person(
+def person(state: str = "admitted", **changes: object) -> Person:
+    row = Person(
         id="chat:7", display=HOSTILE, state="admitted", by="Olga", at=AT, roles=("editor",)
     )
-    return replace(one, state=state, **changes)
+    return replace(row, state=state, **changes)

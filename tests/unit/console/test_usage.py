@@ -5,7 +5,7 @@ from datetime import date
 from tests.fakes.house import World
 from tests.fakes.scripted_model import says
 from tests.unit.console.parsed import Part, faults
-from tests.unit.console.rows import HOSTILE, whole
+from tests.unit.console.rows import HOSTILE, full_page
 from tests.unit.console.visit import visiting
 from zeroclaw.console.markup import joined
 from zeroclaw.console.usage import MAX_ROWS, usage
@@ -28,7 +28,7 @@ USED = (
 
 
 def shown(*used: Used) -> Part:
-    return whole("usage", joined((usage(used, FIRST, LAST),)))
+    return full_page("usage", joined((usage(used, FIRST, LAST),)))
 
 
 def test_each_day_has_a_bar_and_says_how_much_it_is() -> None:

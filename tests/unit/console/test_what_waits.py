@@ -5,14 +5,14 @@ from datetime import timedelta
 from tests.unit.console.parsed import faults
 from tests.unit.console.rows import (
     AT,
-    HERE,
+    CONVERSATION,
     HOSTILE,
-    PLACE,
+    PATHS,
     approval,
+    full_page,
     grant,
-    known,
-    stranger,
-    whole,
+    pairing_request,
+    person,
 )
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.console.approvals import MAX_ROWS, RequestView, approvals
@@ -27,7 +27,7 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     """As its card does: who asked, where, why, the hash and the deadline (P5)."""
     scope = Scope(tool="shell", resources=("sandbox:workspace",), is_exact=True, for_s=3600)
     asked = RequestView(approval=approval(scope=scope), where="chat/ann", number=7)
-    page = whole("approvals", approvals(PLACE, [asked], []))
+    page = full_page("approvals", approvals(PATHS, [asked], []))
     card = page.by_id("card-01A")
     assert faults(page) == []
     assert card.every("pre")[0].text == '{"command": "echo </pre><b>"}'
@@ -36,7 +36,7 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     assert "“For a time” allows exactly this call for 1 hour" in card.words
     assert "01234567" in card.words
     assert "asked byann (\"Ann script alert('x') /script\")" in card.text
-    assert card.links() == {"chat/ann": f"/console/conversations/{HERE}"}
+    assert card.links() == {"chat/ann": f"/console/conversations/{CONVERSATION}"}
     assert card.every("time")[0].attributes["data-deadline"] == "2026-01-01T12:15:00+00:00"
     answer, reason = card.every("form")
     assert [one.attributes["value"] for one in answer.every("button")] == [
@@ -52,19 +52,19 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
 def test_only_answers_that_are_offered_have_a_button() -> None:
     """What can't be named can't be granted for a time; a number of another chat is not shown."""
     one = approval(choices=("once", "deny", "deny_with_reason"))
-    page = whole("approvals", approvals(PLACE, [RequestView(approval=one, where="")], []))
+    page = full_page("approvals", approvals(PATHS, [RequestView(approval=one, where="")], []))
     assert [b.words for b in page.by_id("card-01A").every("button")] == [
         "Approve once",
         "Deny",
         "Deny",
     ]
     assert page.by_id("call-01A").words.startswith("shell")
-    assert HERE in page.by_id("card-01A").links()
+    assert CONVERSATION in page.by_id("card-01A").links()
 
 
 def test_more_questions_than_fit_come_up_later() -> None:
     many = [RequestView(approval=approval(f"n{n}"), where="") for n in range(MAX_ROWS + 2)]
-    page = whole("approvals", approvals(PLACE, many, []))
+    page = full_page("approvals", approvals(PATHS, many, []))
     assert len(page.ids("card-")) == MAX_ROWS
     assert "2 more come up" in page.by_id("waiting").words
 
@@ -76,7 +76,7 @@ def test_ended_questions_say_how_and_by_whom() -> None:
         RequestView(approval=denied, where="chat/ann"),
         RequestView(approval=expired, where=""),
     ]
-    page = whole("approvals", approvals(PLACE, [], ended))
+    page = full_page("approvals", approvals(PATHS, [], ended))
     assert faults(page) == []
     assert f"by {HOSTILE} · 2026-01-01 12:00 UTC" in page.by_id("ended-01D").words
     assert page.by_id("ended-01D").every("q")[0].text == "<i>no</i>"
@@ -88,11 +88,11 @@ def test_ended_questions_say_how_and_by_whom() -> None:
 def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
     faces = PeopleView(waiting=[], known=[], configured=[], allowed=[], local=["web"])
     for section, main, said in (
-        ("approvals", approvals(PLACE, [], []), "No request has ended recently."),
-        ("grants", grants(PLACE, []), "Nothing is granted"),
-        ("people", people(PLACE, faces), "No pairing requests."),
+        ("approvals", approvals(PATHS, [], []), "No request has ended recently."),
+        ("grants", grants(PATHS, []), "Nothing is granted"),
+        ("people", people(PATHS, faces), "No pairing requests."),
     ):
-        page = whole(section, main)
+        page = full_page(section, main)
         assert said in page.by_id("main").words
         assert faults(page) == []
 
@@ -100,32 +100,32 @@ def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
 def test_a_grant_is_revoked_by_its_id() -> None:
     held = [GrantView(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
     held += [GrantView(grant=grant("h"), line="x", where="")]
-    page = whole("grants", grants(PLACE, held))
+    page = full_page("grants", grants(PATHS, held))
     row = page.by_id("grant-01G")
     assert faults(page) == []
     assert "write_file on file:/srv/<b>" in row.words
     assert "for person:ann in chat/ann" in row.words
     assert row.every("form")[0].fields() == {"token": "the-token", "revoke": "01G"}
-    assert HERE in page.by_id("grant-01H").links()
+    assert CONVERSATION in page.by_id("grant-01H").links()
 
 
 def test_grants_and_people_that_do_not_fit_are_counted() -> None:
     held = [GrantView(grant=grant(f"g{n}"), line="x", where="") for n in range(MAX_GRANTS + 1)]
-    assert "1 more are not shown" in whole("grants", grants(PLACE, held)).words
+    assert "1 more are not shown" in full_page("grants", grants(PATHS, held)).words
     faces = PeopleView(
         waiting=[],
-        known=[known(id=f"chat:{n}") for n in range(MAX_KNOWN + 3)],
+        known=[person(id=f"chat:{n}") for n in range(MAX_KNOWN + 3)],
         configured=[],
         allowed=[],
         local=[],
     )
-    assert "3 more; zeroclaw pair list" in whole("people", people(PLACE, faces)).words
+    assert "3 more; zeroclaw pair list" in full_page("people", people(PATHS, faces)).words
 
 
 def test_a_stranger_is_answered_by_code_or_by_id() -> None:
     """The name is the stranger's own choice, so their id stands beside it."""
-    faces = PeopleView(waiting=[stranger()], known=[], configured=[], allowed=[], local=[])
-    page = whole("people", people(PLACE, faces))
+    faces = PeopleView(waiting=[pairing_request()], known=[], configured=[], allowed=[], local=[])
+    page = full_page("people", people(PATHS, faces))
     by_code, by_id = page.by_id("strangers").every("form")
     assert faults(page) == []
     assert by_code.fields() == {"token": "the-token", "do": "approve", "who": ""}
@@ -139,7 +139,7 @@ def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
     """Revoking beats the configuration, so somebody revoked has no such button there."""
     faces = PeopleView(
         waiting=[],
-        known=[known(), known("revoked", id="person:ben", roles=())],
+        known=[person(), person("revoked", id="person:ben", roles=())],
         configured=[
             PersonSettings(name="ann", ids=("chat:ann", "mail:ann"), roles=("operator",)),
             PersonSettings(name="ben"),
@@ -147,7 +147,7 @@ def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
         allowed=[("chat", ("ann", "ben")), ("mail", ()), ("open", ("*",)), ("web", ())],
         local=["web"],
     )
-    page = whole("people", people(PLACE, faces))
+    page = full_page("people", people(PATHS, faces))
     assert faults(page) == []
     assert "in" in page.by_id("known-chat:7").words.split()
     assert page.by_id("known-chat:7").every("button")[0].attributes["value"] == "revoke"
@@ -164,5 +164,5 @@ def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
 
 def test_a_deadline_is_that_of_the_row() -> None:
     later = approval(deadline_at=AT + timedelta(hours=2))
-    page = whole("approvals", approvals(PLACE, [RequestView(approval=later, where="")], []))
+    page = full_page("approvals", approvals(PATHS, [RequestView(approval=later, where="")], []))
     assert "until 2026-01-01 14:00 UTC" in page.by_id("card-01A").words

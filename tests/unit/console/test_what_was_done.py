@@ -3,7 +3,16 @@
 import pytest
 
 from tests.unit.console.parsed import faults, parsed
-from tests.unit.console.rows import ADDRESS, ANN, AT, HERE, HOSTILE, PLACE, approval, whole
+from tests.unit.console.rows import (
+    ADDRESS,
+    ANN,
+    AT,
+    CONVERSATION,
+    HOSTILE,
+    PATHS,
+    approval,
+    full_page,
+)
 from zeroclaw.channel import SentFile, TranscriptItem
 from zeroclaw.console import audit as shown
 from zeroclaw.console.audit import Chain, Checked, Checking, Numbered
@@ -31,7 +40,7 @@ from zeroclaw.inbound.commands.reports import window_shares
 from zeroclaw.value import replace
 
 TOLD = ConversationSummary(
-    id=HERE, address=ADDRESS, started_at=AT, people=(HOSTILE, "Bob"), last_at=AT, state="running",
+    id=CONVERSATION, address=ADDRESS, started_at=AT, people=(HOSTILE, "Bob"), last_at=AT, state="running",
     entries=1_234, audited=6, queued=1,
 )  # fmt: skip
 
@@ -45,21 +54,21 @@ LAST = pages("/n", "after", "i", "")
 
 
 def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
-    page = whole("conversations", conversations(PLACE, [TOLD], FIRST_OF_TWO))
-    row = page.by_id(f"talk-{HERE}")
+    page = full_page("conversations", conversations(PATHS, [TOLD], FIRST_OF_TWO))
+    row = page.by_id(f"talk-{CONVERSATION}")
     assert faults(page) == []
     assert row.words.startswith(f"running chat/ann{HOSTILE}, Bob · last 2026-01-01 12:00 UTC")
     assert "1,234 journal entries · 6 audit entries · 1 message waits" in row.words
     assert row.links() == {
-        "chat/ann": f"/console/conversations/{HERE}",
-        "audit": f"/console/audit?of={HERE}",
+        "chat/ann": f"/console/conversations/{CONVERSATION}",
+        "audit": f"/console/audit?of={CONVERSATION}",
     }
     assert page.links()["older →"] == "/n?after=o"
 
 
 def test_a_conversation_says_what_it_is_about() -> None:
     named = replace(TOLD, title=f"Tea {HOSTILE}")
-    page = whole("conversations", conversations(PLACE, [named], ONLY))
+    page = full_page("conversations", conversations(PATHS, [named], ONLY))
     assert faults(page) == []
     assert f"chat/annTea {HOSTILE} · {HOSTILE}, Bob · last" in page.words
 
@@ -68,37 +77,37 @@ def test_no_title_reads_as_a_name_or_as_the_consoles_own_words() -> None:
     """A model, or whoever began it, wrote it: it stands in quotes, as a name does that they chose."""
     for title in ("Olga (operator)", OFF_THE_RECORD):
         named = replace(TOLD, title=title)
-        page = whole("conversations", conversations(PLACE, [named], ONLY))
+        page = full_page("conversations", conversations(PATHS, [named], ONLY))
         assert [one.text for one in page.every("q")] == [title]
-    hidden = replace(TOLD, id=off_the_record(HERE), title="")
-    page = whole("conversations", conversations(PLACE, [hidden], ONLY))
+    hidden = replace(TOLD, id=off_the_record(CONVERSATION), title="")
+    page = full_page("conversations", conversations(PATHS, [hidden], ONLY))
     assert (page.every("q"), f"chat/ann{OFF_THE_RECORD} · " in page.words) == ([], True)
 
 
 @pytest.mark.parametrize("state", ["waiting for approval", "queued", "failed", "idle"])
 def test_every_state_has_its_word(state: State) -> None:
     quiet = replace(TOLD, state=state, people=(), last_at=None, audited=0, queued=0, entries=1)
-    page = whole("conversations", conversations(PLACE, [quiet], LAST))
+    page = full_page("conversations", conversations(PATHS, [quiet], LAST))
     assert f"{state} chat/annbegan 2026-01-01 12:00 UTC · 1 journal entry" in page.words
     assert page.links()["← newest"] == "/n"
     assert "audit" not in page.links()
-    alone = conversation(PLACE, quiet, [], ONLY)
-    assert "audit" not in whole("conversations", alone).links()
+    alone = conversation(PATHS, quiet, [], ONLY)
+    assert "audit" not in full_page("conversations", alone).links()
 
 
 def test_what_is_at_work_stands_apart() -> None:
     """A conversation may stand in both lists, each row with an id of its own."""
-    both = joined((at_work(PLACE, [TOLD], 1), conversations(PLACE, [TOLD], ONLY)))
-    page = whole("conversations", both)
+    both = joined((at_work(PATHS, [TOLD], 1), conversations(PATHS, [TOLD], ONLY)))
+    page = full_page("conversations", both)
     assert faults(page) == []
-    assert page.ids("work-") == [f"work-{HERE}"]
-    assert at_work(PLACE, [], 0).text == ""
+    assert page.ids("work-") == [f"work-{CONVERSATION}"]
+    assert at_work(PATHS, [], 0).text == ""
 
 
 def test_without_conversations_the_page_says_what_will_be_there() -> None:
-    page = whole("conversations", conversations(PLACE, [], ONLY))
+    page = full_page("conversations", conversations(PATHS, [], ONLY))
     assert "Nobody has said anything yet." in page.words
-    beyond = whole("conversations", conversations(PLACE, [], LAST))
+    beyond = full_page("conversations", conversations(PATHS, [], LAST))
     assert "Nobody has said anything yet." not in beyond.words
 
 
@@ -123,7 +132,7 @@ def test_a_conversation_is_read_from_above() -> None:
         item("4", "", kind="card", outcome=answered),
         item("5", "", sent=SentFile(name="a<b>.txt", size_bytes=1200)),
     ]
-    page = whole("conversations", conversation(PLACE, TOLD, lines, SECOND_OF_THREE))
+    page = full_page("conversations", conversation(PATHS, TOLD, lines, SECOND_OF_THREE))
     assert faults(page) == []
     assert page.by_id("item-1").text == f"Ann · 2026-01-01 12:00 UTC{HOSTILE}"
     assert [one.words for one in page.by_id("item-2").every("strong")] == ["open", "denied"]
@@ -135,7 +144,7 @@ def test_a_conversation_is_read_from_above() -> None:
 
 
 def test_a_conversation_whose_words_are_gone_says_so() -> None:
-    page = whole("conversations", conversation(PLACE, TOLD, [], ONLY))
+    page = full_page("conversations", conversation(PATHS, TOLD, [], ONLY))
     assert "Nothing that was said is kept." in page.words
 
 
@@ -157,7 +166,7 @@ def test_what_the_model_is_told_is_a_bar_and_a_table(
         WindowUsage(shares=shares, tokens=1_000, window=window, reserve=1_000), "en"
     )
     filled = FilledWindow(words=said, rows=rows, tokens=1_000, window=window)
-    page = whole("conversations", filling(PLACE, TOLD, filled))
+    page = full_page("conversations", filling(PATHS, TOLD, filled))
     assert faults(page) == []
     assert words in page.words
     cells = [[cell.words for cell in row.every("td")] for row in page.every("tr")]
@@ -165,11 +174,11 @@ def test_what_the_model_is_told_is_a_bar_and_a_table(
     assert cells[-1] == last
     bars = [one.attributes["value"] for one in page.every("progress")]
     assert bars == ([] if window is None else ["1000"])
-    assert page.links()["what was said"] == f"/console/conversations/{HERE}"
+    assert page.links()["what was said"] == f"/console/conversations/{CONVERSATION}"
 
 
 def test_where_nobody_wrote_nothing_is_told_to_a_model() -> None:
-    page = whole("conversations", filling(PLACE, TOLD, None))
+    page = full_page("conversations", filling(PATHS, TOLD, None))
     assert "Nobody has written here." in page.words
 
 
@@ -183,7 +192,7 @@ def test_what_an_answer_proves_is_a_badge_beside_its_text_and_no_text_is_one() -
         item("3", "I ran it.", receipts=(proven, replace(proven, earlier=True))),
         item("4", "**a** `b`", plain=True),
     ]
-    page = whole("conversations", conversation(PLACE, TOLD, lines, ONLY))
+    page = full_page("conversations", conversation(PATHS, TOLD, lines, ONLY))
     badges = [one for one in page.every("li") if "data-verdict" in one.attributes]
     assert [one.attributes["data-verdict"] for one in badges] == ["valid", "earlier"]
     assert badges[0].text == proven.line()
@@ -205,8 +214,10 @@ WHOLE = Checked(verdict=Intact(head="ab" * 32, count=2, open=("01A",)), at=AT)
 DAMAGED = Checked(verdict=Broken(at=2, reason="it does not match its hash"), at=AT)
 
 
-def chain(check: shown.Check, *, stream: str = HERE, where: str = "chat/ann") -> Chain:
-    return Chain(stream=stream, where=where, is_conversation=stream == HERE, last=2, check=check)
+def chain(check: shown.Check, *, stream: str = CONVERSATION, where: str = "chat/ann") -> Chain:
+    return Chain(
+        stream=stream, where=where, is_conversation=stream == CONVERSATION, last=2, check=check
+    )
 
 
 def test_chains_say_whether_they_are_whole() -> None:
@@ -218,7 +229,7 @@ def test_chains_say_whether_they_are_whole() -> None:
         "d": DAMAGED,
     }
     chains = [chain(check, stream=name, where="") for name, check in checks.items()]
-    page = whole("audit", shown.chains(PLACE, chains, SECOND_OF_THREE))
+    page = full_page("audit", shown.chains(PATHS, chains, SECOND_OF_THREE))
     marks = [one.words for one in page.by_id("streams").every("strong")]
     assert faults(page) == []
     assert marks == ["not checked", "checking 25 %", "checking 0 %", "intact", "damaged"]
@@ -229,9 +240,9 @@ def test_chains_say_whether_they_are_whole() -> None:
 
 
 def test_without_chains_the_page_says_what_will_be_there() -> None:
-    page = whole("audit", shown.chains(PLACE, [], ONLY))
+    page = full_page("audit", shown.chains(PATHS, [], ONLY))
     assert "No tool was called yet." in page.words
-    beyond = whole("audit", shown.chains(PLACE, [], LAST))
+    beyond = full_page("audit", shown.chains(PATHS, [], LAST))
     assert "Check every chain" in beyond.words
 
 
@@ -250,16 +261,18 @@ ENTRIES = [
 
 def test_a_damaged_chain_says_where() -> None:
     """And the entry is marked; nothing of a tool's name is markup."""
-    page = whole("audit", shown.chain(PLACE, chain(DAMAGED), ENTRIES, FIRST_OF_TWO))
+    page = full_page("audit", shown.chain(PATHS, chain(DAMAGED), ENTRIES, FIRST_OF_TWO))
     assert faults(page) == []
     assert "damaged At entry 2: it does not match its hash." in page.by_id("verdict").words
-    assert page.by_id("verdict").links() == {"entry 2": f"/console/audit?of={HERE}&before=3"}
+    assert page.by_id("verdict").links() == {
+        "entry 2": f"/console/audit?of={CONVERSATION}&before=3"
+    }
     assert page.by_id("entry-2").attributes["data-broken"] == "true"
     assert "unreadable" in page.by_id("entry-2").words
     assert "data-broken" not in page.by_id("entry-3").attributes
     assert HOSTILE in page.by_id("entry-3").words
     assert "ask one two" in page.by_id("entry-3").words
-    assert page.links()["what was said"] == f"/console/conversations/{HERE}"
+    assert page.links()["what was said"] == f"/console/conversations/{CONVERSATION}"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +285,7 @@ def test_a_damaged_chain_says_where() -> None:
     ],
 )
 def test_a_chain_says_how_its_check_stands(check: shown.Check, said: str) -> None:
-    page = whole("audit", shown.chain(PLACE, chain(check), [], LAST))
+    page = full_page("audit", shown.chain(PATHS, chain(check), [], LAST))
     assert faults(page) == []
     assert said in page.by_id("verdict").words
     assert ("1 call has no end yet" in page.words) == (check == WHOLE)
@@ -280,11 +293,15 @@ def test_a_chain_says_how_its_check_stands(check: shown.Check, said: str) -> Non
 
 def test_the_daemons_own_chain_holds_anchors_and_cuts() -> None:
     noted = [
-        Numbered(sequence=2, written=Cut(conversation=HERE, sequence=4, head="ef" * 32, at=AT)),
-        Numbered(sequence=1, written=Anchor(conversation=HERE, sequence=5, head="12" * 32, at=AT)),
+        Numbered(
+            sequence=2, written=Cut(conversation=CONVERSATION, sequence=4, head="ef" * 32, at=AT)
+        ),
+        Numbered(
+            sequence=1, written=Anchor(conversation=CONVERSATION, sequence=5, head="12" * 32, at=AT)
+        ),
     ]
     own = chain(WHOLE, stream="daemon", where="the daemon's own")
-    page = whole("audit", shown.chain(PLACE, own, noted, ONLY))
+    page = full_page("audit", shown.chain(PATHS, own, noted, ONLY))
     assert "cutentry 4 of 01HEREefefefef" in page.by_id("entry-2").words
     assert "anchoredentry 5 of 01HERE12121212" in page.by_id("entry-1").words
     assert "what was said" not in page.links()
@@ -316,7 +333,7 @@ def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
 def test_an_answer_names_the_statements_that_made_it() -> None:
     """Those that matched come first, the ones that decided are marked (S2-08)."""
     typed = Question(who=HOSTILE, action="read", arguments="\n</textarea>", resources="a")
-    page = whole("policy", policy(PLACE, typed, NOBODY, explained("tool:read"), STATEMENTS))
+    page = full_page("policy", policy(PATHS, typed, NOBODY, explained("tool:read"), STATEMENTS))
     answer = page.by_id("answer")
     assert faults(page) == []
     assert "allow person:ann may do it: tool:read" in answer.words
@@ -331,19 +348,19 @@ def test_an_answer_names_the_statements_that_made_it() -> None:
 
 
 def test_what_a_call_would_touch_is_told_as_far_as_it_is_known() -> None:
-    known = policy(PLACE, Question(), NOBODY, explained("tool:x", ("file:/a", "file:/b")), ())
-    assert "Touches: file:/a file:/b" in whole("policy", known).words
-    unknown = policy(PLACE, Question(), NOBODY, explained("tool:x", None), ())
-    assert "what it would touch can't be told" in whole("policy", unknown).words
+    known = policy(PATHS, Question(), NOBODY, explained("tool:x", ("file:/a", "file:/b")), ())
+    assert "Touches: file:/a file:/b" in full_page("policy", known).words
+    unknown = policy(PATHS, Question(), NOBODY, explained("tool:x", None), ())
+    assert "what it would touch can't be told" in full_page("policy", unknown).words
 
 
 def test_a_question_that_cannot_be_put_says_why() -> None:
-    page = whole("policy", policy(PLACE, Question(), NOBODY, "`x` is nobody", ()))
+    page = full_page("policy", policy(PATHS, Question(), NOBODY, "`x` is nobody", ()))
     assert page.by_id("answer").words == "The questionx is nobody"
 
 
 def test_every_statement_in_force_is_listed() -> None:
-    page = whole("policy", policy(PLACE, Question(), NOBODY, None, STATEMENTS))
+    page = full_page("policy", policy(PATHS, Question(), NOBODY, None, STATEMENTS))
     rows = page.by_id("statements").every("tbody")[0].every("tr")
     assert page.ids("answer") == []
     assert "reads allow anyone tool:read" in rows[0].words.replace("reads", "reads ").replace(

@@ -15,7 +15,7 @@ SAME = {"sec-fetch-site": "same-origin"}
 
 @dataclass(kw_only=True)
 class Visitor:
-    """Somebody who is logged in, at the console's pages."""
+    """A person who is logged in and opens the console's pages."""
 
     house: House
     client: httpx.AsyncClient
@@ -25,17 +25,17 @@ class Visitor:
         """Open a page; every page is whole, and usable without a mouse."""
         answer = await self.client.get(f"/console/{path}")
         assert answer.status_code == 200, answer.text
-        found = parsed(answer.text)
-        assert faults(found) == []
-        return found
+        opened = parsed(answer.text)
+        assert faults(opened) == []
+        return opened
 
     async def send(self, form: Part, press: str = "", **typed: str) -> Part:
         """Send a form, by one of its buttons, and go where it leads."""
-        presses = [one for one in form.every("button") if one.words == press]
+        buttons = [button for button in form.every("button") if button.words == press]
         pressed = {
-            one.attributes["name"]: one.attributes["value"]
-            for one in presses
-            if "name" in one.attributes
+            button.attributes["name"]: button.attributes["value"]
+            for button in buttons
+            if "name" in button.attributes
         }
         fields = {**form.fields(), **pressed, **typed}
         answer = await self.client.post(form.attributes["action"], data=fields)

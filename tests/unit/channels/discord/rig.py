@@ -1,4 +1,4 @@
-"""A bot on the stand-in server, whose clock, log and ingress a test holds in its hands."""
+"""A bot on the stand-in server, whose clock, log and ingress a test controls."""
 
 import asyncio
 import itertools
@@ -16,28 +16,28 @@ from zeroclaw import Admit, Channel, ChannelContext, Menu, replace
 from zeroclaw.channel import NO_MENU
 
 
-class Heard:
-    """A log that can be waited for."""
+class RecordingLog:
+    """A log whose entries a test can wait for."""
 
     def __init__(self) -> None:
-        self.facts: list[str] = []
+        self.lines: list[str] = []
         self._waiting: list[tuple[str, int, asyncio.Event]] = []
 
     def __call__(self, event: str, /, **fields: object) -> None:
-        self.facts.append(f"{event} {fields}")
-        for name, count, came in self._waiting:
+        self.lines.append(f"{event} {fields}")
+        for name, count, reached in self._waiting:
             if self.count(name) >= count:
-                came.set()
+                reached.set()
 
     def count(self, name: str) -> int:
-        return sum(one.startswith(name) for one in self.facts)
+        return sum(line.startswith(name) for line in self.lines)
 
     async def until(self, name: str, count: int = 1) -> None:
-        """Wait until a fact was said so often."""
-        came = asyncio.Event()
-        self._waiting.append((name, count, came))
+        """Wait until the log holds `count` entries of this name."""
+        reached = asyncio.Event()
+        self._waiting.append((name, count, reached))
         if self.count(name) < count:
-            await came.wait()
+            await reached.wait()
 
 
 @dataclass(kw_only=True)
@@ -47,7 +47,7 @@ class Rig:
     discord: DiscordServer
     clock: ManualClock
     desk: Desk = field(default_factory=Desk)
-    log: Heard = field(default_factory=Heard)
+    log: RecordingLog = field(default_factory=RecordingLog)
     menu: Menu = NO_MENU
 
     def context(
@@ -69,7 +69,7 @@ class Rig:
 
     @asynccontextmanager
     async def closing(self, channel: Channel) -> AsyncGenerator[None]:
-        """Close a channel at the end, and let its waits pass meanwhile."""
+        """Close a channel at the end; its waits pass meanwhile."""
 
         async def pass_time() -> None:
             for tries in itertools.count(1):
@@ -77,15 +77,15 @@ class Rig:
                 await self.clock.advance(60)
 
         async with asyncio.TaskGroup() as group:
-            passing = group.create_task(pass_time())
+            task = group.create_task(pass_time())
             try:
                 yield
             finally:
-                passing.cancel()
+                task.cancel()
                 await channel.aclose()
 
-    def said(self) -> list[object]:
-        return [one.body for one in self.desk.stored]
+    def bodies(self) -> list[object]:
+        return [envelope.body for envelope in self.desk.stored]
 
 
 @asynccontextmanager

@@ -53,7 +53,7 @@ async def test_a_connection_that_is_cut_is_resumed_and_what_was_missed_comes_onc
             for number in range(1, 6):
                 ann.says(ann.direct, f"message {number}")
             await rig.desk.holds(6)
-    assert rig.said() == words(6)
+    assert rig.bodies() == words(6)
     assert (rig.discord.identifies, rig.discord.resumes) == (1, 1)
     assert len(rig.desk.arrived) == 6
 
@@ -84,7 +84,7 @@ async def test_a_session_that_is_gone_begins_anew_and_the_histories_are_read() -
             await rig.log.until("gateway_lost", 2)
             await rig.clock.advance(gateway.UNRESUMED_S)
             await rig.desk.holds(2)
-    assert rig.said() == words(2)
+    assert rig.bodies() == words(2)
     assert rig.discord.identifies == 2
 
 
@@ -200,7 +200,7 @@ async def test_malformed_events_are_passed_over_and_what_follows_is_heard() -> N
             rig.discord.dispatch("SOMETHING_NEW", {"a": 1})
             ann.says(ann.direct, "message 0")
             await rig.desk.holds(1)
-    assert rig.said() == words(1)
+    assert rig.bodies() == words(1)
 
 
 @pytest.mark.parametrize("frame", ["{", "[]", '{"op": 0, "t": "READY", "s": 1, "d": {}}', "null"])
@@ -257,7 +257,7 @@ async def test_a_server_that_first_called_the_bot_by_an_edit_is_read_back() -> N
         ann.says(general, f"{call} message 1")
         async with rig.bot():
             await rig.desk.holds(2)
-    assert rig.said() == words(2)
+    assert rig.bodies() == words(2)
 
 
 async def test_a_chat_in_which_nothing_was_said_is_not_read() -> None:
@@ -297,7 +297,7 @@ async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said
             await rig.discord.until(lambda: rig.discord.identifies == 2)
             rig.discord.dispatch_servers()
             await rig.desk.holds(3)
-    assert rig.said() == words(3)
+    assert rig.bodies() == words(3)
 
 
 async def test_what_a_full_queue_dropped_is_read_back_whatever_the_server_told_before(
@@ -317,7 +317,7 @@ async def test_what_a_full_queue_dropped_is_read_back_whatever_the_server_told_b
             await rig.log.until("lane_overflowed")
             rig.desk.release()
             await rig.desk.holds(4)
-    assert rig.said() == words(4)
+    assert rig.bodies() == words(4)
 
 
 async def test_a_server_in_an_outage_keeps_no_history_waiting(
@@ -333,7 +333,7 @@ async def test_a_server_in_an_outage_keeps_no_history_waiting(
         rig.discord.are_servers_late = True
         async with rig.bot():
             await rig.desk.holds(2)
-    assert rig.said() == words(2)
+    assert rig.bodies() == words(2)
 
 
 async def test_the_chats_that_were_written_in_last_are_read_back_first(
@@ -352,7 +352,7 @@ async def test_the_chats_that_were_written_in_last_are_read_back_first(
             one.says(one.direct, f"I am {name}.")
         async with rig.bot():
             await rig.desk.holds(6)
-    assert rig.said()[3:] == [Said(text=f"I am {name}.") for name in ("ben", "ann", "cat")]
+    assert rig.bodies()[3:] == [Said(text=f"I am {name}.") for name in ("ben", "ann", "cat")]
 
 
 async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -> None:
@@ -367,7 +367,7 @@ async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -
         olga.says(olga.direct, "message 0")
         async with rig.bot():
             await rig.desk.holds(2)
-    assert rig.said()[1:] == words(1)
+    assert rig.bodies()[1:] == words(1)
 
 
 async def test_long_histories_are_read_page_by_page_up_to_a_bound(
@@ -384,7 +384,7 @@ async def test_long_histories_are_read_page_by_page_up_to_a_bound(
             ann.says(ann.direct, f"message {number}")
         async with rig.bot():
             await rig.desk.holds(201)
-    assert rig.said()[1:] == words(200, 50)
+    assert rig.bodies()[1:] == words(200, 50)
     assert rig.log.count("history_cut") == 1
 
 
@@ -405,7 +405,7 @@ async def test_a_long_history_is_read_to_its_end_however_often_discord_asks_to_w
             await rig.log.until("history_paused", 2)
             await rig.clock.advance(2)
             await rig.desk.holds(251)
-    assert rig.said() == words(251)
+    assert rig.bodies() == words(251)
 
 
 async def test_what_comes_while_a_history_is_read_waits_for_it() -> None:
@@ -422,10 +422,10 @@ async def test_what_comes_while_a_history_is_read_waits_for_it() -> None:
             ann.says(ann.direct, "message 2")
             bob.says(bob.direct, "hello")
             await rig.desk.holds(2)
-            assert rig.said()[-1] == Said(text="hello")
+            assert rig.bodies()[-1] == Said(text="hello")
             await rig.clock.advance(1)
             await rig.desk.holds(4)
-    assert rig.said() == [*words(1), Said(text="hello"), *words(2, 1)]
+    assert rig.bodies() == [*words(1), Said(text="hello"), *words(2, 1)]
 
 
 async def test_a_history_that_may_not_be_read_is_left() -> None:
@@ -440,7 +440,7 @@ async def test_a_history_that_may_not_be_read_is_left() -> None:
             await rig.log.until("history_refused")
             ann.says(ann.direct, "message 1")
             await rig.desk.holds(2)
-    assert rig.said() == words(2)
+    assert rig.bodies() == words(2)
 
 
 # --- edits and deletions -------------------------------------------------------------------------
@@ -471,7 +471,7 @@ async def test_a_message_that_is_deleted_at_once_is_withdrawn_behind_it() -> Non
             said = ann.says(ann.direct, "hello")
             ann.deletes(said)
             await rig.desk.holds(2)
-    assert rig.said() == [Said(text="hello"), Deleted(message=str(said.id))]
+    assert rig.bodies() == [Said(text="hello"), Deleted(message=str(said.id))]
 
 
 async def test_a_message_whose_previews_are_told_later_is_still_its_writers() -> None:
@@ -484,7 +484,7 @@ async def test_a_message_whose_previews_are_told_later_is_still_its_writers() ->
             rig.discord.dispatch("MESSAGE_UPDATE", {**ids, "embeds": [{"title": "An example"}]})
             ann.deletes(said)
             await rig.desk.holds(2)
-    assert rig.said()[1:] == [Deleted(message=str(said.id))]
+    assert rig.bodies()[1:] == [Deleted(message=str(said.id))]
 
 
 async def test_messages_that_a_moderator_purges_are_each_withdrawn() -> None:
@@ -494,7 +494,7 @@ async def test_messages_that_a_moderator_purges_are_each_withdrawn() -> None:
             said = [ann.says(general, f"message {number}").id for number in range(2)]
             rig.discord.backend.bulk_delete_messages(general, said)
             await rig.desk.holds(4)
-    assert rig.said() == [*words(2), *(Deleted(message=str(one)) for one in said)]
+    assert rig.bodies() == [*words(2), *(Deleted(message=str(one)) for one in said)]
 
 
 async def test_a_store_that_is_away_delays_and_loses_nothing() -> None:
@@ -511,4 +511,4 @@ async def test_a_store_that_is_away_delays_and_loses_nothing() -> None:
             desk.fault = None
             await rig.clock.advance(1)
             await desk.holds(3)
-    assert rig.said() == words(3)
+    assert rig.bodies() == words(3)

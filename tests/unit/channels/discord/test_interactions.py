@@ -187,7 +187,10 @@ async def test_slash_commands_and_questions_are_taken_and_a_question_is_shown() 
         "content": "> what\n> \\*is\\* \\@everyone?",
         "allowed_mentions": {"parse": []},
     }
-    assert rig.said() == [Command(name="tool", rest="shell {}"), Said(text="what\n*is* @everyone?")]
+    assert rig.bodies() == [
+        Command(name="tool", rest="shell {}"),
+        Said(text="what\n*is* @everyone?"),
+    ]
     assert [one.address.direct for one in rig.desk.stored] == [False, True]
 
 
@@ -237,7 +240,7 @@ async def test_an_answer_that_fails_is_a_fact_and_no_more() -> None:
             await rig.log.until("interaction_not_answered")
             again = ann.uses(general, "stop")
             await again.answered()
-    assert not any(str(action.event["token"]) in fact for fact in rig.log.facts)
+    assert not any(str(action.event["token"]) in fact for fact in rig.log.lines)
 
 
 async def test_more_interactions_than_can_be_answered_are_not_taken(

@@ -1,4 +1,4 @@
-"""Mails as tests write them, and what they become."""
+"""Mails as tests write them, and what the adapter decodes from them."""
 
 from datetime import UTC, datetime
 
@@ -11,14 +11,16 @@ AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def me_with(**settings: object) -> Bot:
-    given: dict[str, object] = {
+    defaults: dict[str, object] = {
         "address": "bot@zero.test",
         "authserv_id": "mx.zero.test",
         "password": {"env": "MAIL_PASSWORD"},
         "imap_host": "imap.zero.test",
         "smtp_host": "smtp.zero.test",
     }
-    return Bot(channel="email", settings=EmailSettings.model_validate(given | settings), key=b"key")
+    return Bot(
+        channel="email", settings=EmailSettings.model_validate(defaults | settings), key=b"key"
+    )
 
 
 ME = me_with()
@@ -27,8 +29,8 @@ VERDICT = "Authentication-Results: mx.zero.test; dmarc=pass header.from=a.exampl
 HEAD = f"{VERDICT}\nFrom: Ann <ann@a.example>\nSubject: the sums\nMessage-ID: <one@a.example>"
 
 
-def ours(thread: str | None, key: str = "k", *, to: str = ANNS.chat, me: Bot = ME) -> str:
-    """The id of a mail of the bot's."""
+def bot_mail_id(thread: str | None, key: str = "k", *, to: str = ANNS.chat, me: Bot = ME) -> str:
+    """The id of a mail from the bot."""
     return own_id(replace(ANNS, chat=to, thread=thread), key, me)
 
 
@@ -46,19 +48,19 @@ def reply(body: str, *, more: str = "", subject: str = "Re: the sums") -> str:
     return letter(body, head=head, more=f"References: <root@a.example>\n{more}".strip())
 
 
-def taken(text: str | bytes, me: Bot = ME) -> Envelope:
+def decoded(text: str | bytes, me: Bot = ME) -> Envelope:
     event = decode(fetched(text), me)
     assert isinstance(event, Decoded), event
     return event.envelope
 
 
-def passed(text: str | bytes, me: Bot = ME) -> str:
+def skip_reason(text: str | bytes, me: Bot = ME) -> str:
     event = decode(fetched(text), me)
     assert isinstance(event, Skipped), event
     return event.reason
 
 
-def said(text: str | bytes) -> Said:
-    body = taken(text).body
+def said_body(text: str | bytes) -> Said:
+    body = decoded(text).body
     assert isinstance(body, Said)
     return body

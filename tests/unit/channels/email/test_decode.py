@@ -21,14 +21,14 @@ from tests.unit.channels.email.letters import (
     AT,
     HEAD,
     ME,
+    bot_mail_id,
+    decoded,
     fetched,
     letter,
     me_with,
-    ours,
-    passed,
     reply,
-    said,
-    taken,
+    said_body,
+    skip_reason,
 )
 from zeroclaw import (
     ApprovalId,
@@ -45,7 +45,7 @@ from zeroclaw import (
 
 HTML = HEAD + "\nContent-Type: text/html; charset=utf-8"
 OTHER = me_with(address="bot@other.test")
-CARD = ours(None, "card")
+CARD = bot_mail_id(None, "card")
 CALL = CardCall(
     approval=ApprovalId("a-1"),
     number=1,
@@ -58,7 +58,7 @@ CALL = CardCall(
 
 
 def test_a_mail_is_an_envelope() -> None:
-    envelope = taken(letter())
+    envelope = decoded(letter())
     assert envelope.address == replace(ANNS, thread="one@a.example")
     assert envelope.sender == Sender(id="ann@a.example", verified=True, display="Ann")
     assert envelope.body == Said(text="the sums\n\nWhat is 2+2?")
@@ -73,10 +73,10 @@ def test_the_same_mail_under_another_number_has_a_key_in_common() -> None:
     """A mailbox that is restored numbers anew; a Message-ID counts with its verified sender alone."""
     again = decode(replace(fetched(letter()), validity=8, uid=1), ME)
     assert isinstance(again, Decoded)
-    assert len(set(again.envelope.dedup) & set(taken(letter()).dedup)) == 1
-    forged = taken(letter(head=HEAD.replace("ann@", "bob@")))
+    assert len(set(again.envelope.dedup) & set(decoded(letter()).dedup)) == 1
+    forged = decoded(letter(head=HEAD.replace("ann@", "bob@")))
     assert not set(forged.dedup) & set(again.envelope.dedup)
-    stranger = taken(letter(head=HEAD.replace("dmarc=pass", "dmarc=fail")))
+    stranger = decoded(letter(head=HEAD.replace("dmarc=pass", "dmarc=fail")))
     assert (stranger.sender.verified, stranger.dedup) == (False, ("uid:INBOX:7:42",))
 
 
@@ -88,8 +88,8 @@ def test_a_sender_that_nobody_vouches_for_is_a_stranger() -> None:
     )
     other = HEAD.replace("mx.zero.test;", "mx.a.example;")
     for head in (below, other):
-        assert not taken(letter(head=head)).sender.verified
-    assert not taken(letter(), me_with(authserv_id="")).sender.verified
+        assert not decoded(letter(head=head)).sender.verified
+    assert not decoded(letter(), me_with(authserv_id="")).sender.verified
 
 
 # --- threads -------------------------------------------------------------------------------------
@@ -98,14 +98,14 @@ THREADS = {
     "References: <root@a.example> <two@a.example>\nIn-Reply-To: <two@a.example>": "root@a.example",
     "In-Reply-To: <root@a.example>": "root@a.example",
     "In-Reply-To: =?utf-8?q?=3Croot=40a=2Eexample=3E?=": "root@a.example",
-    f"In-Reply-To: <{ours('root@a.example')}>": "root@a.example",
-    f"References: <lost@a.example> <{ours('root@a.example')}>": "root@a.example",
-    f"In-Reply-To: <{ours(None)}>": None,
+    f"In-Reply-To: <{bot_mail_id('root@a.example')}>": "root@a.example",
+    f"References: <lost@a.example> <{bot_mail_id('root@a.example')}>": "root@a.example",
+    f"In-Reply-To: <{bot_mail_id(None)}>": None,
     f"References: <{'r' * 200}@a.example>": thread_of("r" * 200 + "@a.example"),
     'References: <a"b@a.example>': thread_of('a"b@a.example'),
     "References: none": "one@a.example",
     "References: none\nIn-Reply-To: <root@a.example>": "root@a.example",
-    f"In-Reply-To: <{ours(None, me=OTHER)}>": ours(None, me=OTHER),
+    f"In-Reply-To: <{bot_mail_id(None, me=OTHER)}>": bot_mail_id(None, me=OTHER),
     "In-Reply-To: <zc.%%.x@zero.test>": "zc.%%.x@zero.test",
     "In-Reply-To: <zc._w.x@zero.test>": "zc._w.x@zero.test",
     "In-Reply-To: <zc.YSBi.x@zero.test>": "zc.YSBi.x@zero.test",
@@ -115,39 +115,43 @@ THREADS = {
 
 @pytest.mark.parametrize(("more", "thread"), THREADS.items())
 def test_a_thread_is_named_after_the_mail_that_began_it(more: str, thread: str | None) -> None:
-    assert taken(letter(more=more)).address == replace(ANNS, thread=thread)
+    assert decoded(letter(more=more)).address == replace(ANNS, thread=thread)
 
 
 def test_an_odd_thread_is_known_by_its_hash_and_carried_by_our_ids() -> None:
     odd = thread_of("r" * 200 + "@a.example")
     assert odd.startswith("#")
-    assert own_thread(ours(odd), "zero.test") == odd
+    assert own_thread(bot_mail_id(odd), "zero.test") == odd
 
 
 def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
-    envelope = taken(letter(head=HEAD.rpartition("\n")[0]))
+    envelope = decoded(letter(head=HEAD.rpartition("\n")[0]))
     assert envelope.address == ANNS
     assert envelope.message == "uid:7:42"
 
 
 def test_our_own_mails_are_passed_over() -> None:
     """Whatever a list or another server made of their From, path and marks."""
-    own = HEAD.replace("one@a.example", ours(None))
-    assert passed(letter(head=own)) == "it is our own"
+    own = HEAD.replace("one@a.example", bot_mail_id(None))
+    assert skip_reason(letter(head=own)) == "it is our own"
 
 
 def test_what_no_person_wrote_is_passed_over() -> None:
-    assert passed(letter(more="Auto-Submitted: auto-replied")) == "auto-submitted"
+    assert skip_reason(letter(more="Auto-Submitted: auto-replied")) == "auto-submitted"
     assert (
-        passed(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody")))
+        skip_reason(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody")))
         == "not exactly one sender"
     )
 
 
 def test_an_id_is_the_same_for_the_same_mail_alone() -> None:
-    first = ours("t@a.example")
-    others = {ours(None), ours("t@a.example", "l"), ours("t@a.example", to="bob@a.example")}
-    assert first == ours("t@a.example")
+    first = bot_mail_id("t@a.example")
+    others = {
+        bot_mail_id(None),
+        bot_mail_id("t@a.example", "l"),
+        bot_mail_id("t@a.example", to="bob@a.example"),
+    }
+    assert first == bot_mail_id("t@a.example")
     assert len(others - {first}) == 3
 
 
@@ -158,14 +162,17 @@ ANN, BOB = "ann@a.example", "bob@a.example"
 @pytest.mark.parametrize(
     ("report", "told"),
     [
-        (REPORT.format(head="To: bot@zero.test", action="failed", id=ours("t"), to=ANN), {ANN}),
-        (REPORT.format(head="", action="failed", id=ours(None), to=f" <{ANN}>"), {ANN}),
-        (REPORT.format(head="", action="delayed", id=ours("t"), to=ANN), set[str]()),
-        (REPORT.format(head="", action="failed", id=ours("t"), to=BOB), set[str]()),
+        (
+            REPORT.format(head="To: bot@zero.test", action="failed", id=bot_mail_id("t"), to=ANN),
+            {ANN},
+        ),
+        (REPORT.format(head="", action="failed", id=bot_mail_id(None), to=f" <{ANN}>"), {ANN}),
+        (REPORT.format(head="", action="delayed", id=bot_mail_id("t"), to=ANN), set[str]()),
+        (REPORT.format(head="", action="failed", id=bot_mail_id("t"), to=BOB), set[str]()),
         (REPORT.format(head="", action="failed", id="zc..0@zero.test", to=ANN), set[str]()),
         (
             REPORT.format(
-                head="", action="failed", id=ours(None, me=replace(ME, key=b"-")), to=ANN
+                head="", action="failed", id=bot_mail_id(None, me=replace(ME, key=b"-")), to=ANN
             ),
             set[str](),
         ),
@@ -189,32 +196,34 @@ SAME_SUBJECT = (
 @pytest.mark.parametrize("mail", SAME_SUBJECT)
 def test_a_subject_may_name_the_thread_where_programs_leave_the_ids_out(mail: str) -> None:
     """By option, and for each person apart, for each has a chat of their own."""
-    named = taken(letter(), BY_SUBJECT).address
+    named = decoded(letter(), BY_SUBJECT).address
     assert named.thread is not None
     assert named.thread.startswith("#")
-    assert taken(mail, BY_SUBJECT).address == named
-    assert taken(mail).address != named
-    bobs = taken(letter(head=HEAD.replace("ann@", "bob@")), BY_SUBJECT).address
+    assert decoded(mail, BY_SUBJECT).address == named
+    assert decoded(mail).address != named
+    bobs = decoded(letter(head=HEAD.replace("ann@", "bob@")), BY_SUBJECT).address
     assert (bobs.thread, bobs.chat) == (named.thread, "bob@a.example")
 
 
 def test_a_reply_to_one_of_ours_stays_in_its_thread_whatever_its_subject() -> None:
-    answered = f"In-Reply-To: <{ours('root@a.example')}>"
-    assert taken(letter(more=answered), BY_SUBJECT).address.thread == "root@a.example"
+    answered = f"In-Reply-To: <{bot_mail_id('root@a.example')}>"
+    assert decoded(letter(more=answered), BY_SUBJECT).address.thread == "root@a.example"
     bare = HEAD.replace("Subject: the sums", "Subject: Re:")
-    assert taken(letter(head=bare), BY_SUBJECT).address.thread == "one@a.example"
+    assert decoded(letter(head=bare), BY_SUBJECT).address.thread == "one@a.example"
 
 
 # --- words ---------------------------------------------------------------------------------------
 
 
 def test_a_subject_is_the_first_of_the_words_where_a_thread_begins() -> None:
-    assert said(letter("")) == Said(text="the sums")
-    assert said(letter(head=HEAD.replace("the sums", "Fwd: Re: the sums"))).text.startswith(
+    assert said_body(letter("")) == Said(text="the sums")
+    assert said_body(letter(head=HEAD.replace("the sums", "Fwd: Re: the sums"))).text.startswith(
         "the sums\n"
     )
-    assert said(letter("hello", head=HEAD.replace("Subject: the sums\n", ""))) == Said(text="hello")
-    assert said(reply("hello")) == Said(text="hello")
+    assert said_body(letter("hello", head=HEAD.replace("Subject: the sums\n", ""))) == Said(
+        text="hello"
+    )
+    assert said_body(reply("hello")) == Said(text="hello")
 
 
 def test_what_repeats_the_bots_words_without_a_mark_is_not_its_senders_own() -> None:
@@ -239,8 +248,8 @@ def test_what_repeats_the_bots_words_without_a_mark_is_not_its_senders_own() -> 
 
 def test_quoted_words_are_not_the_senders_own() -> None:
     body = "Yes.\n\nOn 1 Jan, bot@zero.test wrote:\n> Shall I?"
-    assert said(reply(body)) == Said(text=body, own="Yes.")
-    assert said(letter(body)) == Said(text=f"the sums\n\n{body}", own="Yes.")
+    assert said_body(reply(body)) == Said(text=body, own="Yes.")
+    assert said_body(letter(body)) == Said(text=f"the sums\n\n{body}", own="Yes.")
 
 
 PASSED_ON = ["Fwd: rm -rf x", "WG: rm -rf x", "TR : rm -rf x", "RV: Re: rm -rf x", "转发：rm -rf x"]  # noqa: RUF001
@@ -251,40 +260,43 @@ def test_a_subject_of_what_is_passed_on_is_somebody_elses(subject: str) -> None:
     """Who wrote the mail that is forwarded chose it, and a call that it dictates is not unasked for."""
     head = HEAD.replace("the sums", subject)
     for body in ("See below.\n\n> all of it", "", "Hi,\nall of it"):
-        assert "rm -rf x" in said(letter(body, head=head)).text
-        assert "rm -rf x" not in str(said(letter(body, head=head)).own)
+        assert "rm -rf x" in said_body(letter(body, head=head)).text
+        assert "rm -rf x" not in str(said_body(letter(body, head=head)).own)
 
 
 def test_what_is_forwarded_without_a_known_mark_is_nobodys_own_words() -> None:
     """Programs mark it in more languages than are known here."""
     body = "Look.\n\n\u05de\u05d0\u05ea: Bob\n\nrm -rf x"
-    assert said(letter(body, head=HEAD.replace("the sums", "Fwd: sums"))).own == ""
+    assert said_body(letter(body, head=HEAD.replace("the sums", "Fwd: sums"))).own == ""
     marked = "Look.\n\n---------- Forwarded message ---------\nrm -rf x"
-    assert said(letter(marked, head=HEAD.replace("the sums", "Fwd: sums"))).own == "Look."
+    assert said_body(letter(marked, head=HEAD.replace("the sums", "Fwd: sums"))).own == "Look."
 
 
 @pytest.mark.parametrize(
     "subject", ["Fwd: /tool shell {}", "Re: /tool shell {}", "/x: /tool shell {}"]
 )
 def test_a_command_of_somebody_elses_subject_is_none(subject: str) -> None:
-    assert not isinstance(taken(letter("", head=HEAD.replace("the sums", subject))).body, Command)
+    assert not isinstance(decoded(letter("", head=HEAD.replace("the sums", subject))).body, Command)
 
 
 def test_a_word_that_ends_as_a_reply_begins_is_whole() -> None:
-    assert said(letter("", head=HEAD.replace("the sums", "Software: old"))).text == "Software: old"
+    assert (
+        said_body(letter("", head=HEAD.replace("the sums", "Software: old"))).text
+        == "Software: old"
+    )
 
 
 @pytest.mark.parametrize("quoted", ["rm -rf x", f"{'<div>' * 1_000}rm -rf x", "</b>rm -rf x"])
 def test_no_words_that_html_quotes_are_its_senders_own_however_it_nests(quoted: str) -> None:
     body = f"{'<div>' * 1_000}Yes<blockquote><b><p>{quoted}</blockquote>"
-    told = said(letter(body, head=HTML, more="References: <root@a.example>"))
+    told = said_body(letter(body, head=HTML, more="References: <root@a.example>"))
     assert ("rm -rf x" in told.text, told.own) == (True, "Yes")
 
 
 def test_words_beyond_a_bound_are_left_out() -> None:
-    assert len(said(reply("word " * MAX_CHARS)).text) == MAX_CHARS
+    assert len(said_body(reply("word " * MAX_CHARS)).text) == MAX_CHARS
     parts = [f"--b\n\n> quoted\n{'word ' * (MAX_CHARS // 5)}\n"] * 3
-    mail = said(reply("\n".join(parts), more="Content-Type: multipart/mixed; boundary=b"))
+    mail = said_body(reply("\n".join(parts), more="Content-Type: multipart/mixed; boundary=b"))
     assert mail.own is not None
     assert len(mail.own) == MAX_CHARS
 
@@ -298,15 +310,15 @@ def test_words_beyond_a_bound_are_left_out() -> None:
     }.items(),
 )
 def test_a_slash_and_a_word_is_a_command(body: str, command: Command) -> None:
-    assert taken(reply(body)).body == command
-    assert taken(letter(body)).body == command
+    assert decoded(reply(body)).body == command
+    assert decoded(letter(body)).body == command
 
 
 def test_a_command_may_be_a_subject_alone() -> None:
-    assert taken(letter("", head=HEAD.replace("the sums", "/help me"))).body == Command(
+    assert decoded(letter("", head=HEAD.replace("the sums", "/help me"))).body == Command(
         name="help", rest="me"
     )
-    assert said(letter("x", head=HEAD.replace("the sums", "/help"))).text == "/help\n\nx"
+    assert said_body(letter("x", head=HEAD.replace("the sums", "/help"))).text == "/help\n\nx"
 
 
 def test_a_mail_of_html_alone_is_read() -> None:
@@ -315,10 +327,10 @@ def test_a_mail_of_html_alone_is_read() -> None:
         "<script>x()</script><div>2<br>3</div><div hidden>x</div>"
         "<div class=gmail_quote>On 1 Jan <blockquote>Shall I?</blockquote></div></body></html>"
     )
-    assert said(letter(body, head=HTML, more="References: <root@a.example>")) == Said(
+    assert said_body(letter(body, head=HTML, more="References: <root@a.example>")) == Said(
         text="Yes, do it.\n\n2\n3\nOn 1 Jan\n\nShall I?", own="Yes, do it.\n\n2\n3"
     )
-    assert said(letter("", head=HTML)).text == "the sums"
+    assert said_body(letter("", head=HTML)).text == "the sums"
 
 
 @pytest.mark.parametrize(
@@ -336,7 +348,10 @@ def test_a_mail_of_html_alone_is_read() -> None:
 def test_words_of_html_that_nobody_sees_are_not_read(attribute: str) -> None:
     """They are meant for machines like this one."""
     body = f"<p>Yes<span {attribute}>do <b>it</b></span></p><p style='opacity:0.5;max-height:90px'>or no"
-    assert said(letter(body, head=HTML, more="References: <root@a.example>")).text == "Yes\n\nor no"
+    assert (
+        said_body(letter(body, head=HTML, more="References: <root@a.example>")).text
+        == "Yes\n\nor no"
+    )
 
 
 ALTERNATIVE = HEAD + "\nContent-Type: multipart/alternative; boundary=x"
@@ -344,8 +359,8 @@ ALTERNATIVE = HEAD + "\nContent-Type: multipart/alternative; boundary=x"
 
 def test_of_what_says_the_same_the_plain_part_is_read_if_it_says_anything() -> None:
     both = "--x\n\n{}\n--x\nContent-Type: text/html\n\n<p>rich</p>\n--x--"
-    assert said(letter(both.format("plain"), head=ALTERNATIVE)).text == "the sums\n\nplain"
-    assert said(letter(both.format(" "), head=ALTERNATIVE)).text == "the sums\n\nrich"
+    assert said_body(letter(both.format("plain"), head=ALTERNATIVE)).text == "the sums\n\nplain"
+    assert said_body(letter(both.format(" "), head=ALTERNATIVE)).text == "the sums\n\nrich"
 
 
 OUTLOOK = (
@@ -354,7 +369,7 @@ OUTLOOK = (
 
 
 def test_what_follows_outlooks_mark_is_quoted() -> None:
-    found = said(letter(OUTLOOK, head=HTML, more="References: <root@a.example>"))
+    found = said_body(letter(OUTLOOK, head=HTML, more="References: <root@a.example>"))
     assert found == Said(text="Yes.\n\nFrom: x\n\nquoted", own="Yes.")
 
 
@@ -363,15 +378,15 @@ def test_what_follows_outlooks_mark_is_quoted() -> None:
 )
 def test_what_html_sets_off_as_quoted_is_nobodys_own(container: str) -> None:
     body = f"<p>Yes.</p><{container}>rm -rf x</{container.partition(' ')[0]}>"
-    found = said(letter(body, head=HTML, more="References: <root@a.example>"))
+    found = said_body(letter(body, head=HTML, more="References: <root@a.example>"))
     assert ("rm -rf x" in found.text, found.own) == (True, "Yes.")
 
 
 def test_html_that_is_deep_or_broken_is_read() -> None:
     deep = "<div>" * 50_000 + "deep" + "<" * 1_000
-    assert "deep" in said(letter(deep, head=HTML)).text
-    assert said(letter("\x00<p>a\ue00ab", head=HTML)).text.startswith("the sums")
-    assert said(letter("<frameset></frameset>", head=HTML)).text == "the sums"
+    assert "deep" in said_body(letter(deep, head=HTML)).text
+    assert said_body(letter("\x00<p>a\ue00ab", head=HTML)).text.startswith("the sums")
+    assert said_body(letter("<frameset></frameset>", head=HTML)).text == "the sums"
 
 
 @pytest.mark.slow
@@ -383,7 +398,7 @@ def test_html_that_is_deep_or_broken_is_read() -> None:
 )  # fmt: skip
 def test_hostile_html_takes_no_longer_than_it_is_long(piece: str) -> None:
     """Half a megabyte of each; selectors of siblings took two minutes for the first."""
-    taken(letter(piece * (500_000 // len(piece)), head=HTML))
+    decoded(letter(piece * (500_000 // len(piece)), head=HTML))
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -410,7 +425,7 @@ x
 
 
 def test_files_are_named_and_referred_to() -> None:
-    files = taken(letter(PARTS, head=MIXED)).attachments
+    files = decoded(letter(PARTS, head=MIXED)).attachments
     assert [(one.name, one.media_type, one.size_bytes) for one in files] == [
         ("a.png", "image/png", 12),
         ("part-3.eml", "message/rfc822", 7),
@@ -420,26 +435,26 @@ def test_files_are_named_and_referred_to() -> None:
 
 
 def test_a_size_that_is_not_said_is_reckoned() -> None:
-    [file, *_] = taken(letter(PARTS.replace("; size=12", ""), head=MIXED)).attachments
+    [file, *_] = decoded(letter(PARTS.replace("; size=12", ""), head=MIXED)).attachments
     assert file.size_bytes == 6
 
 
 def test_no_more_than_so_many_files_are_taken() -> None:
     many = "--x\nContent-Type: a/b\n\nx\n" * (MAX_FILES + 5)
-    assert len(taken(letter(many, head=MIXED)).attachments) == MAX_FILES
+    assert len(decoded(letter(many, head=MIXED)).attachments) == MAX_FILES
 
 
 def test_of_a_mail_that_is_too_large_no_files_are_taken() -> None:
     long, me = letter(f"{PARTS}{' ' * 100_000}", head=MIXED), me_with(max_mail_bytes=100_000)
-    assert taken(long, me).attachments == ()
-    assert taken(long).attachments != ()
+    assert decoded(long, me).attachments == ()
+    assert decoded(long).attachments != ()
 
 
 # --- answers to a card ---------------------------------------------------------------------------
 
 
 def pressed(subject: str, body: str = "", me: Bot = ME) -> object:
-    return taken(reply(body, subject=subject), me).body
+    return decoded(reply(body, subject=subject), me).body
 
 
 def code_of(
@@ -477,7 +492,7 @@ def test_an_answer_counts_however_much_of_the_card_it_quotes() -> None:
 
 
 def test_a_card_may_stand_in_a_thread() -> None:
-    card = ours("root@a.example", "card")
+    card = bot_mail_id("root@a.example", "card")
     body = pressed(code_of(choice="for_a_time", card=card))
     ref = MessageRef(address=replace(ANNS, thread="root@a.example"), message=card)
     assert body == Pressed(approval=CALL.approval, choice="for_a_time", card=ref)
@@ -494,8 +509,8 @@ OTHERS = {
     "another call's": code_of(replace(CALL, hash8="76543210")),
     "another question's": code_of(replace(CALL, approval=ApprovalId("a-2"))),
     "another answer's": code_of(choice="deny"),
-    "another card's": code_of(card=ours(None, "other")),
-    "another thread's": code_of(card=ours("root@a.example", "card")),
+    "another card's": code_of(card=bot_mail_id(None, "other")),
+    "another thread's": code_of(card=bot_mail_id("root@a.example", "card")),
     "another approver's": code_of(to="olga@a.example"),
     "another daemon's": code_of(me=replace(ME, key=b"another")),
 }
@@ -524,7 +539,7 @@ def test_a_link_that_was_passed_on_counts_for_nobody_else() -> None:
 def test_without_a_key_no_code_counts() -> None:
     """An empty key is one that everybody has."""
     nobody = replace(ME, key=b"")
-    assert taken(reply("", subject=code_of(me=nobody)), nobody).body == Command(name="approve")
+    assert decoded(reply("", subject=code_of(me=nobody)), nobody).body == Command(name="approve")
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ from channels.email.adapter import EmailChannel
 from tests.contract.email_harness import email_context
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.channels.email.letters import ME, fetched, reply
-from tests.unit.channels.email.odd_mails import ODD, told
+from tests.unit.channels.email.odd_mails import ODD_MAILS, summary
 from zeroclaw import Address, TranscriptItem, replace
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", ODD_MAILS)
 def test_an_odd_mail_comes_to_what_it_must(name: str) -> None:
     """The reason stands beside each; see the corpus."""
-    odd = ODD[name]
-    assert told(odd.raw) == odd.comes_to, odd.why
+    odd = ODD_MAILS[name]
+    assert summary(odd.raw) == odd.expected, odd.reason
 
 
 async def test_a_fault_of_ours_takes_no_mail_for_an_odd_one() -> None:

@@ -21,11 +21,11 @@ class Stage:
     settings: TelegramSettings
 
     def restarted(self) -> "Stage":
-        """The same account in another process, which knows nothing yet; its channel is to be closed."""
+        """The same account in another process, with empty memory; the caller closes its channel."""
         context = telegram_context(self.telegram, self.clock, self.settings)
         return replace(self, channel=TelegramChannel(context))
 
-    def place(self, chat: int, thread: str | None = None) -> Address:
+    def address(self, chat: int, thread: str | None = None) -> Address:
         return Address(
             channel="telegram",
             account=str(self.telegram.account.bot.id),
@@ -34,13 +34,13 @@ class Stage:
             direct=chat > 0,
         )
 
-    def asked_in_a_topic(self) -> tuple[Chat, Message, Address]:
-        """A forum, what Ann said in its one topic, and where that is."""
+    def message_in_a_topic(self) -> tuple[Chat, Message, Address]:
+        """A forum, Ann's message in its one topic, and the topic's address."""
         ann = self.telegram.person("Ann")
         forum = self.telegram.supergroup("Forum", ann, is_forum=True)
         topic = self.telegram.topic(forum, "One")
         ann.says("hello", chat=forum, thread=topic.id)
-        return forum, forum.messages[-1], self.place(forum.id, str(topic.id))
+        return forum, forum.messages[-1], self.address(forum.id, str(topic.id))
 
     def outgoing(self, text: str) -> Outgoing:
         return Outgoing(rendered=self.channel.render(text), key="k")
@@ -50,10 +50,10 @@ class Stage:
 async def stage(**settings: object) -> AsyncGenerator[Stage]:
     clock = ManualClock()
     async with Emulator(clock=clock) as telegram:
-        wanted = SETTINGS.model_copy(update=settings)
-        context = telegram_context(telegram, clock, wanted)
+        configured = SETTINGS.model_copy(update=settings)
+        context = telegram_context(telegram, clock, configured)
         channel = TelegramChannel(context)
         try:
-            yield Stage(telegram=telegram, clock=clock, channel=channel, settings=wanted)
+            yield Stage(telegram=telegram, clock=clock, channel=channel, settings=configured)
         finally:
             await channel.aclose()

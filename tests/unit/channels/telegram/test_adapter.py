@@ -172,7 +172,7 @@ async def test_whoever_presses_is_told_what_came_of_it() -> None:
             return answers[0]
 
         async with receiving(on.channel, admit):
-            ref = await on.channel.ask(on.place(ann.id), CARD)
+            ref = await on.channel.ask(on.address(ann.id), CARD)
             card = on.telegram.message(ann.chat, int(ref.message))
             pressed = ann.presses(card, "1 ✓ once")
             toast = await on.telegram.until(lambda: ann.toast(pressed))
@@ -197,7 +197,7 @@ async def test_a_reason_is_asked_for_and_what_came_of_it_is_said() -> None:
             return Answered(text="why is `shell` denied?", reply_wanted=True)
 
         async with receiving(on.channel, admit):
-            ref = await on.channel.ask(on.place(ann.id), CARD)
+            ref = await on.channel.ask(on.address(ann.id), CARD)
             card = on.telegram.message(ann.chat, int(ref.message))
             ann.presses(card, data=cards.data(FIRST, "deny_with_reason"))
             asked = await on.telegram.until(

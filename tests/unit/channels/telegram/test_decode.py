@@ -18,11 +18,11 @@ from tests.unit.channels.telegram.updates import (
     ME,
     PRIVATE,
     TEAM,
-    grouped,
+    decoded,
+    group_message,
     message,
     new,
-    passed,
-    taken,
+    skip_reason,
 )
 from zeroclaw import (
     Address,
@@ -82,7 +82,7 @@ def test_no_message_of_any_shape_raises(fields: dict[str, object]) -> None:
 
 def test_a_message_says_where_who_what_and_when() -> None:
     """S2-01."""
-    assert taken(new(text="hello")) == Envelope(
+    assert decoded(new(text="hello")) == Envelope(
         address=ANNS_CHAT,
         sender=Sender(id="7", verified=True, display="Ann Lee"),
         dedup=("message/7/3",),
@@ -95,7 +95,7 @@ def test_a_message_says_where_who_what_and_when() -> None:
 
 def test_the_same_message_under_another_update_has_a_key_in_common() -> None:
     """S2-02."""
-    first, again = taken(new(text="hello")), taken({**new(text="hello"), "update_id": 2})
+    first, again = decoded(new(text="hello")), decoded({**new(text="hello"), "update_id": 2})
     assert set(first.dedup) & set(again.dedup) == {"message/7/3"}
 
 
@@ -113,7 +113,7 @@ def test_the_same_message_under_another_update_has_a_key_in_common() -> None:
     ],
 )
 def test_a_slash_and_a_word_is_a_command(said: str, body: Command | Said) -> None:
-    assert taken(new(text=said)).body == body
+    assert decoded(new(text=said)).body == body
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_a_slash_and_a_word_is_a_command(said: str, body: Command | Said) -> Non
 )
 def test_words_of_others_command_nothing(more: dict[str, object]) -> None:
     """What somebody passes on, or lets another bot write, is only read (P5)."""
-    assert isinstance(taken(new(text="/approve 1", **more)).body, Said)
+    assert isinstance(decoded(new(text="/approve 1", **more)).body, Said)
 
 
 @pytest.mark.parametrize("said", ["/stop@other_bot", "@zero_bot /stop@other_bot"])
 def test_another_bots_command_is_left_to_it(said: str) -> None:
-    assert passed(grouped(said)) == "a command for another bot"
+    assert skip_reason(group_message(said)) == "a command for another bot"
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -139,10 +139,10 @@ def test_another_bots_command_is_left_to_it(said: str) -> None:
 @pytest.mark.parametrize(
     "update",
     [
-        grouped("@zero_bot hello"),
-        grouped("hello, 👩🏽‍🚀 @Zero_Bot"),
-        grouped("/help"),
-        grouped("hello", reply_to_message={"message_id": 2, "from": BOT, "text": "hi"}),
+        group_message("@zero_bot hello"),
+        group_message("hello, 👩🏽‍🚀 @Zero_Bot"),
+        group_message("/help"),
+        group_message("hello", reply_to_message={"message_id": 2, "from": BOT, "text": "hi"}),
         new(
             chat=GROUP,
             caption="Zero, look",
@@ -153,30 +153,32 @@ def test_another_bots_command_is_left_to_it(said: str) -> None:
     ids=["mentioned", "mentioned at the end", "commanded", "replied to", "mentioned by name"],
 )
 def test_in_a_group_the_bot_takes_what_is_meant_for_it(update: dict[str, object]) -> None:
-    envelope = taken(update)
+    envelope = decoded(update)
     assert (envelope.address, envelope.overheard) == (TEAM, False)
-    assert passed(update, replace(ME, groups="off")) == "in a group"
+    assert skip_reason(update, replace(ME, groups="off")) == "in a group"
 
 
 @pytest.mark.parametrize(
     "update",
     [
-        grouped("hello all"),
-        grouped("@other_bot hello"),
-        grouped("hello", reply_to_message={"message_id": 2, "from": BOB, "text": "hi"}),
-        grouped(
+        group_message("hello all"),
+        group_message("@other_bot hello"),
+        group_message("hello", reply_to_message={"message_id": 2, "from": BOB, "text": "hi"}),
+        group_message(
             "hello",
             reply_to_message={"message_id": 2, "from": BOT, "forum_topic_created": {"n": 1}},
         ),
-        grouped("odd", entities=[{"type": "mention", "offset": -1, "length": 3}, {"type": "bold"}]),
+        group_message(
+            "odd", entities=[{"type": "mention", "offset": -1, "length": 3}, {"type": "bold"}]
+        ),
     ],
     ids=["to all", "to another", "reply to another", "in a topic the bot opened", "odd entities"],
 )
 def test_in_a_group_the_bot_overhears_the_rest(update: dict[str, object]) -> None:
     """The door takes it only as the rest of what was meant for the bot."""
-    assert taken(update).overheard
-    assert passed(update, replace(ME, groups="off")) == "in a group"
-    meant = taken(update, replace(ME, groups="all"))
+    assert decoded(update).overheard
+    assert skip_reason(update, replace(ME, groups="off")) == "in a group"
+    meant = decoded(update, replace(ME, groups="all"))
     assert isinstance(meant.body, Said)
     assert not meant.overheard
 
@@ -190,8 +192,8 @@ def test_in_a_group_the_bot_overhears_the_rest(update: dict[str, object]) -> Non
     ],
 )
 def test_in_a_group_the_bot_leaves_what_is_no_rest(fields: dict[str, object]) -> None:
-    assert passed(new(chat=GROUP, **fields)) == "in a group, not to the bot"
-    assert taken(new(chat=GROUP, media_group_id="7", **fields)).overheard
+    assert skip_reason(new(chat=GROUP, **fields)) == "in a group, not to the bot"
+    assert decoded(new(chat=GROUP, media_group_id="7", **fields)).overheard
 
 
 @pytest.mark.parametrize(
@@ -204,19 +206,21 @@ def test_in_a_group_the_bot_leaves_what_is_no_rest(fields: dict[str, object]) ->
     ],
 )
 def test_the_call_before_the_words_is_not_part_of_them(said: str, read: str) -> None:
-    assert taken(grouped(said), replace(ME, groups="all")).body == Said(text=read)
+    assert decoded(group_message(said), replace(ME, groups="all")).body == Said(text=read)
 
 
 def test_a_topic_is_a_place_of_its_own() -> None:
     """A reply in a group without topics carries a thread too, which is none."""
-    topic = grouped("/help", message_thread_id=5, is_topic_message=True)
-    assert taken(topic).address == replace(TEAM, thread="5")
-    assert taken(grouped("/help", message_thread_id=5)).address == TEAM
+    topic = group_message("/help", message_thread_id=5, is_topic_message=True)
+    assert decoded(topic).address == replace(TEAM, thread="5")
+    assert decoded(group_message("/help", message_thread_id=5)).address == TEAM
 
 
 def test_who_writes_in_a_chats_name_is_that_chat() -> None:
-    posted = grouped("/help", sender_chat={"id": -1000000000100, "title": "Team"}, **{"from": BOT})
-    assert taken(posted).sender == Sender(id="-1000000000100", verified=True, display="Team")
+    posted = group_message(
+        "/help", sender_chat={"id": -1000000000100, "title": "Team"}, **{"from": BOT}
+    )
+    assert decoded(posted).sender == Sender(id="-1000000000100", verified=True, display="Team")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,7 @@ def test_who_writes_in_a_chats_name_is_that_chat() -> None:
     ],
 )  # fmt: skip
 def test_what_a_bot_has_no_use_for_is_passed_over(update: dict[str, object], why: str) -> None:
-    assert passed(update) == why
+    assert skip_reason(update) == why
 
 
 # --- edits, presses, membership ------------------------------------------------------------------
@@ -246,7 +250,7 @@ def test_what_a_bot_has_no_use_for_is_passed_over(update: dict[str, object], why
 
 def test_an_edit_carries_the_whole_new_text() -> None:
     edit = {"update_id": 2, "edited_message": message(text="better", edit_date=1_790_000_009)}
-    envelope = taken(edit)
+    envelope = decoded(edit)
     assert envelope.body == Edited(message="3", said=Said(text="better"))
     assert envelope.sent_at == datetime.fromtimestamp(1_790_000_009, tz=UTC)
 
@@ -254,7 +258,9 @@ def test_an_edit_carries_the_whole_new_text() -> None:
 def test_two_edits_within_a_second_have_no_key_in_common() -> None:
     """An edit date counts seconds; the second of two quick edits must not be lost."""
     first, second = (
-        taken({"update_id": number, "edited_message": message(text=text, edit_date=1_790_000_009)})
+        decoded(
+            {"update_id": number, "edited_message": message(text=text, edit_date=1_790_000_009)}
+        )
         for number, text in enumerate(("a", "b"))
     )
     assert not set(first.dedup) & set(second.dedup)
@@ -262,8 +268,8 @@ def test_two_edits_within_a_second_have_no_key_in_common() -> None:
 
 def test_an_edit_in_a_group_that_is_switched_off_is_passed_over() -> None:
     edit = {"update_id": 2, "edited_message": message(text="x", chat=GROUP)}
-    assert isinstance(taken(edit).body, Edited)
-    assert passed(edit, replace(ME, groups="off")) == "an edit without text, or in a group"
+    assert isinstance(decoded(edit).body, Edited)
+    assert skip_reason(edit, replace(ME, groups="off")) == "an edit without text, or in a group"
 
 
 AT = 1_790_000_000
@@ -272,12 +278,12 @@ DAY_S = 24 * 3600
 
 def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     """For ingress, if it knows none such; what was written since may be read already."""
-    said = grouped("@zero_bot hello", edit_date=AT + DAY_S)["message"]
+    said = group_message("@zero_bot hello", edit_date=AT + DAY_S)["message"]
     found = decode({"update_id": 2, "edited_message": said}, ME)
     assert isinstance(found, Decoded)
     assert found.as_new is not None
     assert (found.as_new.body, found.as_new.message) == (Said(text="hello"), "3")
-    assert found.as_new.dedup == taken(grouped("@zero_bot hello")).dedup
+    assert found.as_new.dedup == decoded(group_message("@zero_bot hello")).dedup
     assert found.as_new.sent_at == datetime.fromtimestamp(AT + DAY_S, tz=UTC)
     assert found.as_new.position is None
 
@@ -295,7 +301,7 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
 )
 def test_other_edits_are_no_new_message(fields: dict[str, object]) -> None:
     """In private all is known; of what is older nobody may know whether it was answered."""
-    said = grouped("@zero_bot hello", **fields)["message"]
+    said = group_message("@zero_bot hello", **fields)["message"]
     found = decode({"update_id": 2, "edited_message": said}, ME)
     assert isinstance(found, Decoded)
     assert found.as_new is None
@@ -343,9 +349,9 @@ def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:
     url = cards.question("why?", "zero_bot", ApprovalId("a_1-x"), "12").entities[0].get("url", "")
     card = MessageRef(address=ANNS_CHAT, message="12")
     reason = Pressed(approval=ApprovalId("a_1-x"), choice="deny", reason="too early", card=card)
-    assert taken(question(url)).body == reason
+    assert decoded(question(url)).body == reason
     # Somebody else's message with the same link is no question of ours.
-    assert isinstance(taken(question(url, author=BOB)).body, Said)
+    assert isinstance(decoded(question(url, author=BOB)).body, Said)
 
 
 @pytest.mark.parametrize(
@@ -361,23 +367,23 @@ def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:
     ],
 )
 def test_a_reply_to_anything_else_is_a_message(url: str) -> None:
-    assert isinstance(taken(question(url)).body, Said)
+    assert isinstance(decoded(question(url)).body, Said)
 
 
 def test_a_group_that_became_a_supergroup_is_followed() -> None:
     update = new(chat={"id": -5, "type": "group"}, migrate_to_chat_id=-1000000000100)
-    envelope = taken(update)
+    envelope = decoded(update)
     assert envelope.address == Address(channel="telegram", account="42", chat="-5")
     assert envelope.body == Moved(to=TEAM)
     # The supergroup tells it too, before anything that is written there.
-    told_there = taken(new(chat={**GROUP, "id": int(TEAM.chat)}, migrate_from_chat_id=-5))
+    told_there = decoded(new(chat={**GROUP, "id": int(TEAM.chat)}, migrate_from_chat_id=-5))
     assert (told_there.address, told_there.body) == (envelope.address, envelope.body)
     assert told_there.dedup == envelope.dedup
     by_a_bot = new(
         chat={"id": -5, "type": "group"}, migrate_to_chat_id=-1000000000100, **{"from": BOT}
     )
-    assert taken(by_a_bot).body == Moved(to=TEAM)
-    assert taken(by_a_bot).sender.id == "-5"
+    assert decoded(by_a_bot).body == Moved(to=TEAM)
+    assert decoded(by_a_bot).sender.id == "-5"
 
 
 @pytest.mark.parametrize(
@@ -392,7 +398,7 @@ def test_a_group_that_became_a_supergroup_is_followed() -> None:
 )
 def test_membership_says_whether_the_bot_is_there(now: dict[str, object], present: bool) -> None:
     change = {"chat": GROUP, "from": ANN, "new_chat_member": now}
-    assert taken({"update_id": 5, "my_chat_member": change}).body == Membership(present=present)
+    assert decoded({"update_id": 5, "my_chat_member": change}).body == Membership(present=present)
 
 
 # --- the small readers ---------------------------------------------------------------------------
@@ -407,12 +413,12 @@ def test_updates_know_their_number_chat_and_message() -> None:
 
 @pytest.mark.parametrize("date", [0, -1, 10**13, None, "x"])
 def test_an_odd_date_is_none(date: object) -> None:
-    assert taken(new(text="x", date=date)).sent_at is None
+    assert decoded(new(text="x", date=date)).sent_at is None
 
 
 def test_the_bots_name_is_compared_as_telegram_does() -> None:
     shouting = Bot(channel="telegram", id=42, username="ZERO_BOT")
-    assert isinstance(taken(grouped("@zero_bot hello"), shouting).body, Said)
+    assert isinstance(decoded(group_message("@zero_bot hello"), shouting).body, Said)
 
 
 # --- what a message holds beside plain words ------------------------------------------------------
@@ -454,7 +460,7 @@ RICH = {
 
 
 def read(**fields: object) -> str:
-    body = taken(new(**fields)).body
+    body = decoded(new(**fields)).body
     assert isinstance(body, Said)
     return body.text
 
@@ -584,7 +590,7 @@ def test_what_is_no_file_is_said_in_words(fields: dict[str, object], said: str) 
 def test_a_file_is_recorded_with_what_it_claims_to_be(
     fields: dict[str, object], name: str, media_type: str, size: int | None
 ) -> None:
-    envelope = taken(new(caption="/stop this?", **fields))
+    envelope = decoded(new(caption="/stop this?", **fields))
     expected = Attachment(reference="f", name=name, media_type=media_type, size_bytes=size)
     assert envelope.attachments == (expected,)
     assert envelope.body == Said(text="/stop this?"), "a caption commands nothing"
@@ -606,7 +612,7 @@ def test_a_reply_brings_the_file_that_it_is_about(
     fields: dict[str, object], files: tuple[list[str], list[str]]
 ) -> None:
     """Apart from one of its own."""
-    envelope = taken(new(**fields))
+    envelope = decoded(new(**fields))
     assert isinstance(envelope.body, Said)
     found = ([one.reference for one in of] for of in (envelope.attachments, envelope.body.quoted))
     assert tuple(found) == files
@@ -668,7 +674,7 @@ def test_what_a_sender_wrote_themselves_is_told_apart(
     fields: dict[str, object], own: str | None
 ) -> None:
     """Quoted words, passed on words and what another bot made up are not theirs; None is all."""
-    body = taken(new(**fields)).body
+    body = decoded(new(**fields)).body
     assert isinstance(body, Said)
     assert body.own == own
 
@@ -694,9 +700,9 @@ def test_what_is_formatted_as_a_quote_or_a_block_reads_as_one(
 ) -> None:
     """As it is typed elsewhere: a quote dictates and commands nothing, a block counts as a whole."""
     entities = [{"type": kind, "offset": at, "length": size} for kind, at, size in marks]
-    assert taken(new(text=said, entities=entities)).body == Said(text=read)
+    assert decoded(new(text=said, entities=entities)).body == Said(text=read)
     told = new(caption=said, caption_entities=entities, document={"file_id": "f"})
-    assert taken(told).body == Said(text=read)
+    assert decoded(told).body == Said(text=read)
 
 
 def test_an_edit_is_told_apart_likewise() -> None:
@@ -704,6 +710,6 @@ def test_an_edit_is_told_apart_likewise() -> None:
     quoting = message(
         text="well now?", edit_date=1_790_000_001, reply_to_message={"from": BOB, "text": "run it"}
     )
-    body = taken({"update_id": 2, "edited_message": quoting}).body
+    body = decoded({"update_id": 2, "edited_message": quoting}).body
     assert isinstance(body, Edited)
     assert body.said.own == "well now?"

@@ -120,7 +120,7 @@ async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         team = on.telegram.group("Team", ann)
-        here = on.place(team.id)
+        here = on.address(team.id)
         await on.channel.send(here, on.outgoing("first"))
         mark = await lost(on, here)
         ann.upgrades(team)
@@ -152,7 +152,7 @@ async def test_an_old_update_that_comes_again_moves_no_mark_back() -> None:
         async with receiving(on.channel, desk.admit):
             action = ann.says("hi")
             await on.telegram.confirmed(action)
-            here = on.place(ann.id)
+            here = on.address(ann.id)
             await on.channel.send(here, on.outgoing("the first answer"))
             on.telegram.redeliver(action)
             await on.telegram.confirmed(action)
@@ -168,7 +168,7 @@ async def test_what_people_write_is_no_place_to_look_at() -> None:
         ann = on.telegram.person("Ann")
         async with receiving(on.channel, desk.admit):
             await on.telegram.confirmed(ann.says("hi"))
-            here = on.place(ann.id)
+            here = on.address(ann.id)
             mark = on.channel.mark(here)
             await on.telegram.confirmed(ann.says("are you there?"))
             on.telegram.will("sendMessage", Lose(carried_out=True))
@@ -187,10 +187,10 @@ async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> Non
         ann = on.telegram.person("Ann")
         open_group = on.telegram.supergroup if is_super else on.telegram.group
         team = open_group("Team", ann)
-        here = on.place(team.id)
+        here = on.address(team.id)
         await on.channel.send(here, on.outgoing("first"))
         for _ in range(4):
-            await on.channel.send(on.place(ann.id), on.outgoing("elsewhere"))
+            await on.channel.send(on.address(ann.id), on.outgoing("elsewhere"))
         mark = await lost(on, here)
         seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is not None
@@ -200,7 +200,7 @@ async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> Non
 async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
     """They use up the numbers that private chats share, and are known."""
     async with begun() as (on, _, ann):
-        bob = on.place(on.telegram.person("Bob").id)
+        bob = on.address(on.telegram.person("Bob").id)
         hang = Hang(carried_out=True)
         on.telegram.will("sendMessage", hang, chat=on.telegram.account.chats[int(ann.chat)])
         mark = on.channel.mark(ann)
@@ -220,7 +220,7 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
 async def test_where_nothing_is_known_it_stays_unknown(mark: str) -> None:
     """Then the outbox sends it again, and says that it may be a repeat."""
     async with stage() as on:
-        here = on.place(on.telegram.person("Ann").id)
+        here = on.address(on.telegram.person("Ann").id)
         assert on.channel.mark(here) == ""
         with pytest.raises(DeliveryUnknown):
             await on.channel.lookup(here, on.outgoing("hello"), since=mark, apart=NONE)
@@ -293,7 +293,7 @@ async def test_what_stands_with_a_file_that_was_sent_again_can_be_cleared(captio
     """As a text that stands alone after all, it no longer says that it may be a repeat (P1)."""
     async with begun() as (on, chat, _):
         again = replace(outgoing_file(), caption="the *sums*\n\n(possible repeat)")
-        ref = await on.channel.send_file(on.place(chat.id), again)
+        ref = await on.channel.send_file(on.address(chat.id), again)
         plain = Rendered(body=caption, plain=caption)
         await on.channel.edit(ref, Outgoing(rendered=plain, key=again.key, plain=True))
         assert chat.from_bot[-1].text == caption
@@ -305,7 +305,7 @@ async def test_what_others_write_unheard_leads_further() -> None:
     async with stage(groups="mentioned") as on:
         ann = on.telegram.person("Ann")
         team = on.telegram.supergroup("Team", ann)
-        here = on.place(team.id)
+        here = on.address(team.id)
         await on.channel.send(here, on.outgoing("first"))
         mark = on.channel.mark(here)
         for number in range(lookup.PROBES_AHEAD + 3):
@@ -332,7 +332,7 @@ async def test_where_nothing_tells_how_far_it_may_stand_most_looks_are_made() ->
     async with begun() as (on, _, ann):
         on.telegram.skip_ids(lookup.MAX_PROBES)
         mark = await lost(on, ann)
-        await on.channel.send(on.place(on.telegram.person("Bob").id), on.outgoing("hi"))
+        await on.channel.send(on.address(on.telegram.person("Bob").id), on.outgoing("hi"))
         with pytest.raises(DeliveryUnknown):
             await looked(on.channel, ann, on.outgoing("hello"), mark)
         assert len(on.telegram.called("editMessageText")) == lookup.MAX_PROBES
@@ -353,7 +353,7 @@ async def test_one_that_comes_after_the_look_is_found_below_the_one_that_was_sen
 async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> None:
     """By a process that knows no more; others wrote in between (P1)."""
     async with begun() as (on, chat, here):
-        bob = on.place(on.telegram.person("Bob").id)
+        bob = on.address(on.telegram.person("Bob").id)
         mark = on.channel.mark(here)
         for number in range(3 * lookup.PROBES_AHEAD):
             await on.channel.send(bob, on.outgoing(str(number)))
@@ -370,7 +370,7 @@ async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> Non
 async def test_numbers_that_are_given_meanwhile_lead_no_further(is_new: bool) -> None:
     """A busy account's would run ahead of the looks, and the chat would wait for all of them (P9)."""
     async with begun() as (on, _, ann):
-        bob = on.place(on.telegram.person("Bob").id)
+        bob = on.address(on.telegram.person("Bob").id)
         mark = on.channel.mark(ann)
         on.telegram.will("sendMessage", Lose(carried_out=False))
         await unknown(on, ann)
@@ -393,7 +393,7 @@ async def begun(**settings: object) -> AsyncGenerator[tuple[Stage, Chat, Address
     """Ann's chat, which begins with a message of the bot, so that a number is known."""
     async with stage(**settings) as on:
         ann = on.telegram.person("Ann")
-        here = on.place(ann.id)
+        here = on.address(ann.id)
         await on.channel.send(here, on.outgoing("first"))
         yield on, ann.chat, here
 

@@ -37,14 +37,14 @@ def table(on: Stage) -> Outgoing:
 
 
 async def begun(on: Stage, text: str = "first") -> MessageRef:
-    return await on.channel.send(on.place(ann_of(on).id), on.outgoing(text))
+    return await on.channel.send(on.address(ann_of(on).id), on.outgoing(text))
 
 
 async def test_a_table_is_sent_edited_and_drafted_as_one() -> None:
     """S2-06."""
     async with stage() as on:
         chat = ann_of(on)
-        here = on.place(chat.id)
+        here = on.address(chat.id)
         await on.channel.preview(here, table(on))
         assert on.telegram.draft(chat) == SHOWN
         ref = await on.channel.send(here, table(on))
@@ -81,7 +81,7 @@ async def test_it_is_shown_in_its_topic_and_under_what_it_answers() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         topic = on.telegram.topic(ann.chat, "aside")
-        place = replace(on.place(ann.id), thread=str(topic.id))
+        place = replace(on.address(ann.id), thread=str(topic.id))
         await on.channel.preview(place, table(on))
         assert ann.chat.drafts[topic.id].texts == (SHOWN,)
         await on.channel.send(place, table(on))
@@ -89,7 +89,7 @@ async def test_it_is_shown_in_its_topic_and_under_what_it_answers() -> None:
         team = on.telegram.supergroup("Team", ann)
         ann.says("@zero_bot hello", chat=team)
         number = str(team.messages[-1].id)
-        await on.channel.send(on.place(team.id), replace(table(on), reply_to=number))
+        await on.channel.send(on.address(team.id), replace(table(on), reply_to=number))
         assert team.from_bot[0].reply_to is team.messages[0]
 
 
@@ -97,8 +97,8 @@ async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> No
     async with stage() as on:
         old = on.telegram.group("Team", ann := on.telegram.person("Ann"))
         ann.upgrades(old)
-        ref = await on.channel.send(on.place(old.id), table(on))
-        assert ref.address == on.place(old.upgraded_to)
+        ref = await on.channel.send(on.address(old.id), table(on))
+        assert ref.address == on.address(old.upgraded_to)
 
 
 async def test_where_it_is_not_wished_nothing_is_tried() -> None:
@@ -113,7 +113,7 @@ async def test_where_it_is_not_wished_nothing_is_tried() -> None:
 async def test_plain_text_is_plain() -> None:
     async with stage() as on:
         chat = ann_of(on)
-        await on.channel.send(on.place(chat.id), replace(table(on), plain=True))
+        await on.channel.send(on.address(chat.id), replace(table(on), plain=True))
         assert chat.texts == [SIGNS]
 
 
@@ -126,7 +126,7 @@ async def test_a_server_that_is_older_is_asked_once(how: str, first: str) -> Non
     """What was to be shown is, at once; all that follows goes the ordinary way. S2-06."""
     async with stage() as on:
         chat = ann_of(on)
-        here = on.place(chat.id)
+        here = on.address(chat.id)
         if how == "without":
             on.telegram.without(SEND, DRAFT)
         else:
@@ -160,7 +160,7 @@ async def test_a_server_without_any_drafts_says_so_all_the_same() -> None:
         chat = ann_of(on)
         on.telegram.without(SEND, DRAFT, "sendMessageDraft")
         with pytest.raises(NotSupported):
-            await on.channel.preview(on.place(chat.id), table(on))
+            await on.channel.preview(on.address(chat.id), table(on))
 
 
 # --- one that it does not take ------------------------------------------------------------------------
@@ -170,7 +170,7 @@ async def test_a_rich_form_that_is_refused_is_replaced_and_the_next_one_is_tried
     """S2-06."""
     async with stage() as on:
         chat = ann_of(on)
-        here = on.place(chat.id)
+        here = on.address(chat.id)
         on.telegram.will(SEND, NOT_THIS)
         await on.channel.send(here, table(on))
         await on.channel.send(here, table(on))
@@ -201,7 +201,7 @@ async def test_where_both_forms_are_refused_the_last_refusal_counts() -> None:
         on.telegram.will(SEND, NOT_THIS)
         on.telegram.will("sendMessage", markup)
         with pytest.raises(ChannelRejected) as caught:
-            await on.channel.send(on.place(chat.id), table(on))
+            await on.channel.send(on.address(chat.id), table(on))
         assert caught.value.markup
 
 

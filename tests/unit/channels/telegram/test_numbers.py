@@ -64,7 +64,7 @@ async def test_an_adapter_begins_with_what_was_stored() -> None:
     async with stage() as on:
         context = telegram_context(on.telegram, on.clock, on.settings)
         channel = TelegramChannel(replace(context, positions=stored(("7", 3))))
-        mark = lookup.read(channel.mark(on.place(8)))
+        mark = lookup.read(channel.mark(on.address(8)))
         await channel.aclose()
         assert mark is not None
-        assert (mark.at, channel.mark(on.place(int(GROUP)))) == (3, "")
+        assert (mark.at, channel.mark(on.address(int(GROUP)))) == (3, "")

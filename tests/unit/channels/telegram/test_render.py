@@ -14,7 +14,7 @@ from channels.telegram.emulator.rich_html import Tag, parse
 from channels.telegram.render import MAX_BLOCKS, markdown, measure
 from channels.telegram.rich import MAX_CELLS, without_huge
 from channels.telegram.styled import Entity, Styled, from_body
-from tests.unit.channels.telegram.updates import BOT, message, new, taken
+from tests.unit.channels.telegram.updates import BOT, decoded, message, new
 from zeroclaw import Command, Continues
 
 MARKUP = st.lists(
@@ -364,15 +364,15 @@ PHOTO = {"photo": [{"file_id": "f", "width": 9, "height": 9}]}
 )
 def test_only_a_long_text_goes_on(said: str, more: Continues | None) -> None:
     """The fuller it is the longer is waited; all others wait for nothing."""
-    assert taken(new(text=said)).continues == more
+    assert decoded(new(text=said)).continues == more
 
 
 def test_a_picture_of_an_album_goes_on() -> None:
     """Whoever wrote under it, or passes it on."""
-    album = taken(new(media_group_id="7", caption="two", **PHOTO))
+    album = decoded(new(media_group_id="7", caption="two", **PHOTO))
     assert album.continues == Continues(within_s=ALBUM_S, group="7")
     origin = {"sender_user_name": "Eve"}
-    passed_on = taken(new(media_group_id="7", forward_origin=origin, **PHOTO))
+    passed_on = decoded(new(media_group_id="7", forward_origin=origin, **PHOTO))
     assert passed_on.continues == Continues(
         within_s=ALBUM_S, group="7", lead="[forwarded from Eve]\n"
     )
@@ -387,29 +387,29 @@ def test_a_picture_of_an_album_goes_on() -> None:
 )
 def test_what_its_sender_did_not_write_stands_alone(fields: dict[str, object]) -> None:
     """It neither goes on nor is it the rest of something."""
-    envelope = taken(new(**fields))
+    envelope = decoded(new(**fields))
     assert envelope.continues is None
     assert envelope.alone
-    assert not taken(new(text="hello")).alone
+    assert not decoded(new(text="hello")).alone
 
 
 def test_a_caption_does_not_go_on() -> None:
-    assert taken(new(caption="x" * FULL, **PHOTO)).continues is None
+    assert decoded(new(caption="x" * FULL, **PHOTO)).continues is None
 
 
 def test_what_reads_like_a_command_may_be_cut_from_a_text() -> None:
     """It is told as it was written, and how it goes on."""
     said = "/Users are\nmany " + "x" * 4000
-    command = taken(new(text=said))
+    command = decoded(new(text=said))
     assert command.body == Command(name="users", rest=said[len("/Users ") :])
     assert command.verbatim == said
     assert command.continues is not None
-    assert taken(new(text="hello")).verbatim == ""
+    assert decoded(new(text="hello")).verbatim == ""
 
 
 def test_what_is_answered_is_told_with_it() -> None:
     """Each piece of an answer says so, and it is read once."""
     answered = message(message_id=2, text="why?", **{"from": BOT})
-    envelope = taken(new(text="x" * FULL, reply_to_message=answered))
+    envelope = decoded(new(text="x" * FULL, reply_to_message=answered))
     assert envelope.continues is not None
     assert envelope.continues.lead == "[in reply to what you wrote:]\n> why?\n\n"

@@ -15,7 +15,7 @@ TEAM = Address(channel="telegram", account="42", chat="-1000000000100")
 
 
 def message(**fields: object) -> dict[str, object]:
-    """A message of Ann's, in private."""
+    """A private message from Ann."""
     plain = {"message_id": 3, "date": 1_790_000_000, "chat": PRIVATE, "from": ANN}
     return {**plain, **fields}
 
@@ -25,23 +25,23 @@ def new(**fields: object) -> dict[str, object]:
     return {"update_id": 1, "message": message(**fields)}
 
 
-def grouped(said: str, **fields: object) -> dict[str, object]:
+def group_message(text: str, /, **fields: object) -> dict[str, object]:
     """An update with a new message in a group; each @name in it is an entity."""
-    names = [word for word in said.split() if word.startswith("@")]
+    mentions = [word for word in text.split() if word.startswith("@")]
     entities = [
-        {"type": "mention", "offset": units(said[: said.index(name)]), "length": len(name)}
-        for name in names
+        {"type": "mention", "offset": units(text[: text.index(mention)]), "length": len(mention)}
+        for mention in mentions
     ]
-    return new(**{"chat": GROUP, "text": said, "entities": entities, **fields})
+    return new(**{"chat": GROUP, "text": text, "entities": entities, **fields})
 
 
-def taken(update: object, bot: Bot = ME) -> Envelope:
-    found = decode(update, bot)
-    assert isinstance(found, Decoded)
-    return found.envelope
+def decoded(update: object, bot: Bot = ME) -> Envelope:
+    event = decode(update, bot)
+    assert isinstance(event, Decoded)
+    return event.envelope
 
 
-def passed(update: object, bot: Bot = ME) -> str:
-    found = decode(update, bot)
-    assert isinstance(found, Skipped)
-    return found.reason
+def skip_reason(update: object, bot: Bot = ME) -> str:
+    event = decode(update, bot)
+    assert isinstance(event, Skipped)
+    return event.reason

@@ -15,7 +15,7 @@ from zeroclaw.store import Claim, Commit, Query, RowKind
 from zeroclaw.stores.sqlite import SqliteStore, open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, open_for_writing
 
-HERE = ConversationId("01HERE")
+CONVERSATION = ConversationId("01HERE")
 
 
 def claim(key: str, until: datetime = EPOCH + timedelta(days=1)) -> Claim:
@@ -23,7 +23,7 @@ def claim(key: str, until: datetime = EPOCH + timedelta(days=1)) -> Claim:
 
 
 class Gate:
-    """Holds the writer's thread back from opening, so that what is handed in becomes one group."""
+    """Holds the writer's thread back from opening, so that the commits handed in become one group."""
 
     def __init__(
         self, directory: Path, before_work: Callable[[sqlite3.Connection], None] = lambda _: None
@@ -39,7 +39,7 @@ class Gate:
         return opened
 
     def store(self) -> SqliteStore:
-        """A store whose thread waits; what it is given is done after `open.set()`."""
+        """A store whose thread waits; it works off its queue after `open.set()`."""
         return SqliteStore(self._directory, clock=ManualClock(), open_files=self.files)
 
 
@@ -57,37 +57,42 @@ async def before_work(
 
 
 async def grouped(
-    directory: Path, *commits: Commit, full: bool = False, said: Callable[[str], None] | None = None
+    directory: Path,
+    *commits: Commit,
+    full: bool = False,
+    trace: Callable[[str], None] | None = None,
 ) -> list[Exception | None]:
-    """Commit all of these in one group, a lease among several; returns how each ended.
+    """Commit all of these in one group, several together with a lease; returns each one's error.
 
     Args:
         directory: Of the store.
-        commits: What is handed in.
+        commits: The commits of the group.
         full: The file may not grow any more.
-        said: Hears each statement that SQLite is given for them.
+        trace: Is called with each statement that SQLite runs for them.
     """
-    gate = Gate(directory, fill if full else lambda connection: connection.set_trace_callback(said))
+    gate = Gate(
+        directory, fill if full else lambda connection: connection.set_trace_callback(trace)
+    )
     store = gate.store()
-    ends: list[Exception | None] = [None] * len(commits)
+    errors: list[Exception | None] = [None] * len(commits)
 
-    async def one(number: int) -> None:
+    async def commit_one(number: int) -> None:
         try:
             await store.commit(commits[number])
         except (StoreRefused, StoreUnusable) as error:
-            ends[number] = error
+            errors[number] = error
 
     async with asyncio.TaskGroup() as group:
         group.create_task(store.open())
         for number in range(len(commits)):
-            group.create_task(one(number))
+            group.create_task(commit_one(number))
         if len(commits) > 1:
-            group.create_task(store.lease(HERE))
+            group.create_task(store.lease(CONVERSATION))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         gate.open.set()
     await store.aclose()
-    return ends
+    return errors
 
 
 def fill(connection: sqlite3.Connection) -> None:
@@ -110,14 +115,14 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-async def everything(directory: Path) -> dict[str, bytes]:
+async def counters_on_disk(directory: Path) -> dict[str, bytes]:
     """The counters that are on disk."""
     async with aclosing(await open_store(directory, clock=ManualClock())) as store:
         return {row.key: row.body for row in await store.select(Query(kind=RowKind.COUNTER))}
 
 
 def damage(directory: Path) -> str:
-    """What SQLite finds damaged in a store's file; `ok` for nothing."""
-    with closing(sqlite3.connect(directory / FILE_NAME)) as looking:
-        found: list[tuple[str]] = looking.execute("PRAGMA quick_check(1)").fetchall()
+    """Return the fault that SQLite finds in a store's file; `ok` for none."""
+    with closing(sqlite3.connect(directory / FILE_NAME)) as connection:
+        found: list[tuple[str]] = connection.execute("PRAGMA quick_check(1)").fetchall()
     return found[0][0]

@@ -15,7 +15,14 @@ import pytest
 
 from tests.contract.store_writes import at, chore, counter
 from tests.fakes.manual_clock import EPOCH, ManualClock
-from tests.unit.stores.sqlite.groups import HERE, Gate, claim, everything, grouped, names
+from tests.unit.stores.sqlite.groups import (
+    CONVERSATION,
+    Gate,
+    claim,
+    counters_on_disk,
+    grouped,
+    names,
+)
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.store import Claim, Commit, Delete, DropBlob, DurablePoint, PutBlob, Query, RowKind
@@ -32,7 +39,7 @@ async def test_what_waits_together_is_synced_together(tmp_path: Path) -> None:
     """A hundred commits at one instant cost a few syncs of the disk, not a hundred."""
     said: list[str] = []
     commits = [chore(counter(str(number))) for number in range(100)]
-    ends = await grouped(tmp_path, *commits, said=said.append)
+    ends = await grouped(tmp_path, *commits, trace=said.append)
     assert ends == [None] * 100
     assert 1 <= said.count("COMMIT") <= 10
 
@@ -55,7 +62,7 @@ async def test_a_refused_commit_leaves_its_group_whole(tmp_path: Path) -> None:
         Conflict,
         type(None),
     ]
-    assert await everything(tmp_path) == {"1": b"2", "2": b"1", "3": b"1"}
+    assert await counters_on_disk(tmp_path) == {"1": b"2", "2": b"1", "3": b"1"}
 
 
 async def test_nobody_is_called_a_duplicate_of_what_did_not_reach_the_disk(tmp_path: Path) -> None:
@@ -68,7 +75,7 @@ async def test_nobody_is_called_a_duplicate_of_what_did_not_reach_the_disk(tmp_p
     )
 
     assert [type(end) for end in ends] == [StoreUnusable, StoreUnusable]
-    assert await everything(tmp_path) == {}
+    assert await counters_on_disk(tmp_path) == {}
 
 
 async def test_what_does_not_fit_refuses_only_itself(tmp_path: Path) -> None:
@@ -82,20 +89,23 @@ async def test_what_does_not_fit_refuses_only_itself(tmp_path: Path) -> None:
     )
 
     assert [type(end) for end in ends] == [type(None), StoreUnusable, type(None)]
-    assert await everything(tmp_path) == {"1": b"1", "3": b"1"}
+    assert await counters_on_disk(tmp_path) == {"1": b"1", "3": b"1"}
 
 
 async def test_a_lease_waits_for_what_an_older_fence_has_handed_in(tmp_path: Path) -> None:
     """When a lease returns, all under the older fence is on disk, or will be refused."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
-        older = await store.lease(HERE)
+        older = await store.lease(CONVERSATION)
         commit = Commit(
-            point=DurablePoint.FINISHED, writes=(counter("a"),), conversation=HERE, fence=older
+            point=DurablePoint.FINISHED,
+            writes=(counter("a"),),
+            conversation=CONVERSATION,
+            fence=older,
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(store.commit(commit))
             await asyncio.sleep(0)
-            await store.lease(HERE)
+            await store.lease(CONVERSATION)
             found = await store.get(RowKind.COUNTER, "a")
 
     assert found is not None
@@ -131,7 +141,7 @@ async def test_a_store_that_can_not_be_opened_leaves_nothing_behind(tmp_path: Pa
         await open_store(tmp_path, clock=ManualClock())
     path.unlink()
 
-    assert await everything(tmp_path) == {}
+    assert await counters_on_disk(tmp_path) == {}
 
 
 async def test_opening_that_is_cancelled_lets_go_of_the_directory(tmp_path: Path) -> None:
@@ -146,7 +156,7 @@ async def test_opening_that_is_cancelled_lets_go_of_the_directory(tmp_path: Path
     gate.open.set()
     await store.aclose()
 
-    assert await everything(tmp_path) == {}
+    assert await counters_on_disk(tmp_path) == {}
 
 
 async def test_a_closed_store_refuses(tmp_path: Path) -> None:
@@ -161,7 +171,7 @@ async def test_a_closed_store_refuses(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match="the store is closed"):
         await store.select(Query(kind=RowKind.GRANT))
     with pytest.raises(StoreUnusable, match="the store is closed"):
-        await store.lease(HERE)
+        await store.lease(CONVERSATION)
 
 
 async def test_closing_leaves_one_file(tmp_path: Path) -> None:
@@ -186,7 +196,7 @@ async def test_a_commit_that_is_cancelled_before_its_turn_is_not_written(tmp_pat
         gate.open.set()
     await store.aclose()
 
-    assert await everything(tmp_path) == {}
+    assert await counters_on_disk(tmp_path) == {}
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -212,7 +222,7 @@ async def test_expired_claims_are_forgotten_by_later_ones(tmp_path: Path) -> Non
 
 async def test_what_is_refused_alone_costs_no_sync(tmp_path: Path) -> None:
     said: list[str] = []
-    (end,) = await grouped(tmp_path, chore(counter("a"), at("a", 7)), said=said.append)
+    (end,) = await grouped(tmp_path, chore(counter("a"), at("a", 7)), trace=said.append)
     assert isinstance(end, Conflict)
     assert (said.count("ROLLBACK"), said.count("COMMIT")) == (1, 0)
 
@@ -221,7 +231,7 @@ def test_the_test_process_holds_no_descriptor_of_a_closed_store(tmp_path: Path) 
     """Opening and closing leaks no file."""
 
     async def once() -> None:
-        await everything(tmp_path)
+        await counters_on_disk(tmp_path)
 
     asyncio.run(once())
     before = names(Path("/proc/self/fd"))

@@ -23,8 +23,8 @@ from tests.unit.stores.sqlite.committing_child import named
 from tests.unit.stores.sqlite.groups import (
     before_work,
     claim,
+    counters_on_disk,
     damage,
-    everything,
     grouped,
     impatient,
     small,
@@ -58,7 +58,7 @@ async def test_what_can_not_be_stored_refuses_one_commit_and_nobody_else(
     ends = await grouped(tmp_path, chore(counter("1")), chore(counter("2"), write))
 
     assert [type(end) for end in ends] == [type(None), StoreRefused]
-    assert await everything(tmp_path) == {"1": b"1"}
+    assert await counters_on_disk(tmp_path) == {"1": b"1"}
 
 
 async def test_a_query_for_what_can_not_be_stored_refuses_only_itself(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ async def test_a_fault_in_a_query_is_its_callers_alone(
         await store.commit(chore(counter("a")))
         assert await store.streams(LogKind.AUDIT) == ()
 
-    assert await everything(tmp_path) == {"a": b"1"}
+    assert await counters_on_disk(tmp_path) == {"a": b"1"}
 
 
 # --- kills ----------------------------------------------------------------------------------------
