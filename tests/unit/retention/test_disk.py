@@ -1,4 +1,4 @@
-"""Operators hear that the disk is nearly full, once for each time."""
+"""The disk watch notifies operators when the disk is nearly full, once each time."""
 
 from pathlib import Path
 
@@ -8,17 +8,17 @@ from zeroclaw.retention.disk import AMPLE_BYTES, CHECK_S, SCARCE_BYTES, DiskWatc
 from zeroclaw.text.language import Localized
 
 
-async def test_operators_are_told_once_for_each_time_that_it_becomes_scarce() -> None:
-    """A disk that goes up and down around the bound is told of once (P10)."""
+async def test_operators_are_notified_once_each_time_the_disk_fills_up() -> None:
+    """A disk that goes up and down around the bound is reported once (P10)."""
     free: list[int | None] = [None]
-    said: list[str] = []
+    notices: list[str] = []
 
-    async def tell(says: Localized) -> None:
-        said.append(says.to("en"))
+    async def tell(message: Localized) -> None:
+        notices.append(message.to("en"))
 
     watch = DiskWatch(Path("/"), ManualClock(), tell, free=lambda _: free[0])
     counts: list[int] = []
-    for now in (
+    for free_now in (
         None,
         AMPLE_BYTES,
         SCARCE_BYTES - 1,
@@ -28,21 +28,21 @@ async def test_operators_are_told_once_for_each_time_that_it_becomes_scarce() ->
         AMPLE_BYTES + 1,
         0,
     ):
-        free[0] = now
+        free[0] = free_now
         await watch.check()
-        counts.append(len(said))
+        counts.append(len(notices))
     assert counts == [0, 0, 1, 1, 1, 1, 1, 2]
-    assert said[0].startswith("The disk is nearly full: 199 MB are free")
+    assert notices[0].startswith("The disk is nearly full: 199 MB are free")
 
 
-async def test_a_running_house_looks_by_itself(world: World) -> None:
-    """And says nothing while there is room."""
+async def test_a_running_daemon_checks_the_disk_itself(world: World) -> None:
+    """It says nothing while there is room."""
     async with world.running() as house:
         await house.advance(CHECK_S)
         assert house.texts() == []
 
 
-def test_what_is_free_is_told_where_it_can_be(tmp_path: Path) -> None:
-    """A directory that is gone is no reason to stop."""
+def test_free_bytes_is_none_for_a_missing_directory(tmp_path: Path) -> None:
+    """A missing directory does not stop the daemon."""
     assert (free_bytes(tmp_path) or 0) > 0
     assert free_bytes(tmp_path / "none") is None

@@ -1,4 +1,4 @@
-"""What a person said is removed when they wish it twice, and nobody else's is."""
+"""Erasure removes what a person said when they confirm `/forget`, and no one else's words."""
 
 import asyncio
 import re
@@ -69,15 +69,15 @@ from zeroclaw.value import replace
 
 
 def code_of(text: str) -> str:
-    found = re.search(r"`/forget (\w+)`", text)
-    assert found is not None, text
-    return found[1]
+    match = re.search(r"`/forget (\w+)`", text)
+    assert match is not None, text
+    return match[1]
 
 
-async def forget(house: House, who: str = "ada", whom: str = "") -> None:
-    """Say it, and say it again."""
-    await house.say(f"/forget {whom}".rstrip(), who)
-    await house.say(f"/forget {code_of(house.texts(who)[-1])}", who)
+async def forget(house: House, writer: str = "ada", subject: str = "") -> None:
+    """Send `/forget` and confirm it with its code."""
+    await house.say(f"/forget {subject}".rstrip(), writer)
+    await house.say(f"/forget {code_of(house.texts(writer)[-1])}", writer)
     await settled(house)
 
 
@@ -87,16 +87,16 @@ async def settled(house: House) -> None:
 
 
 async def let_others_work() -> None:
-    """Let what was just committed be taken up, from within a commit that is waited for."""
+    """Let other tasks pick up the last commit, from within a commit that is awaited."""
     for _ in range(100):
         await asyncio.sleep(0)
 
 
 def edit_while_removed(world: World, house: House, message: str, room: str) -> None:
-    """Let Ben edit a message after its journal went, and before its own row does."""
+    """Let Ben edit a message after its journal is removed, and before its own row is."""
 
     async def edit_first(writes: tuple[Write, ...]) -> None:
-        if any(isinstance(one, Delete) and one.kind is RowKind.TURN for one in writes):
+        if any(isinstance(write, Delete) and write.kind is RowKind.TURN for write in writes):
             world.store.meanwhile = None
             edit = house.envelope(
                 Edited(message=message, said=Said(text="tulip two")), "ben", room=room
@@ -108,29 +108,29 @@ def edit_while_removed(world: World, house: House, message: str, room: str) -> N
 
 
 async def card_ends(house: House) -> None:
-    """Ben's card that was waiting is stopped, and nothing of its request is left."""
+    """Ben's waiting card is stopped, and nothing of its request remains."""
     await house.advance(120)
     assert house.endings() == [("stopped", "Ben")]
     assert await house.rows(RowKind.APPROVAL) == ()
 
 
-async def kept(world: World) -> str:
-    """Everything that is kept but the audit, as one text."""
+async def stored_text(world: World) -> str:
+    """Everything stored except the audit, as one text."""
     store = world.store
     rows = [row.body for kind in RowKind for row in await store.select(Query(kind=kind))]
     for stream in await store.streams(LogKind.JOURNAL):
-        rows += [one.body for one in await store.read(LogKind.JOURNAL, stream)]
+        rows += [entry.body for entry in await store.read(LogKind.JOURNAL, stream)]
     return b"\n".join(rows).decode(errors="replace")
 
 
-def said_to_the_model(world: World) -> list[str]:
-    """What people said, as the newest request has it."""
+def user_messages(world: World) -> list[str]:
+    """The user messages of the newest model request."""
     messages = world.model.requests[-1].messages
-    return [one.content for one in messages if isinstance(one, UserMessage)]
+    return [message.content for message in messages if isinstance(message, UserMessage)]
 
 
-async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> None:
-    """Of all conversations there; a new message begins a new one, and they are told."""
+async def test_a_private_chat_is_erased_except_for_its_audit(world: World) -> None:
+    """All its conversations; a new message begins a new one, and the person is notified."""
     world.model.will(LOOK, says("tulip seen"), says("tulip again"))
     async with world.running() as house:
         await house.say("tulip one")
@@ -139,9 +139,9 @@ async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> 
         await house.say("tulip of ben", "ben")
         streams = await world.store.streams(LogKind.AUDIT)
         await forget(house)
-        left = await kept(world)
-        assert "tulip of ben" in left
-        assert not re.search(r"tulip (one|two|seen|again)", left)
+        remaining = await stored_text(world)
+        assert "tulip of ben" in remaining
+        assert not re.search(r"tulip (one|two|seen|again)", remaining)
         assert house.texts()[-1] == "Done: what you said to me is removed."
         assert await world.store.streams(LogKind.AUDIT) == streams
         for stream in streams:
@@ -149,21 +149,21 @@ async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> 
         assert await house.rows(RowKind.FORGETTING) == ()
         await house.say("hello")
         assert house.texts()[-1] == "ok"
-        assert said_to_the_model(world) == ["hello"]
+        assert user_messages(world) == ["hello"]
 
 
 class Body(bytes):
-    """What was read of a row, counted for as long as something holds it."""
+    """The body of a row that was read, counted while something holds a reference to it."""
 
-    held: ClassVar[int] = 0
+    alive: ClassVar[int] = 0
 
     def __new__(cls, body: bytes) -> Self:
         """Count it."""
-        cls.held += 1
+        cls.alive += 1
         return super().__new__(cls, body)
 
     def __del__(self) -> None:
-        Body.held -= 1
+        Body.alive -= 1
 
 
 class CountingStore(MemoryStore):
@@ -174,29 +174,33 @@ class CountingStore(MemoryStore):
         return tuple(replace(row, body=Body(row.body)) for row in await super().select(query))
 
 
-async def test_of_a_long_chat_that_goes_memory_holds_a_page_at_a_time(world: World) -> None:
-    """Somebody may have written for years."""
+async def test_erasing_a_long_chat_holds_one_page_in_memory(world: World) -> None:
+    """A person may have written for years."""
     world.store = CountingStore(clock=world.clock, tables=TABLES)
-    held = list[int]()
+    alive = list[int]()
     async with world.running() as house:
         await house.say("tulip")
-        (said,) = await house.rows(RowKind.INBOX)
-        more = (
-            replace(INBOX.put(f"{said.key[:-4]}{number:04}", INBOX.of(said)), state=said.state)
+        (message,) = await house.rows(RowKind.INBOX)
+        copies = (
+            replace(
+                INBOX.put(f"{message.key[:-4]}{number:04}", INBOX.of(message)), state=message.state
+            )
             for number in range(3 * PAGE)
         )
-        put = [replace(one, conversation=said.conversation, place=said.place) for one in more]
-        await world.store.write(*put)
-        del said
-        world.store.before = lambda commit: held.append(Body.held)
+        writes = [
+            replace(row, conversation=message.conversation, place=message.place) for row in copies
+        ]
+        await world.store.write(*writes)
+        del message
+        world.store.before = lambda commit: alive.append(Body.alive)
         await forget(house)
         assert house.texts()[-1] == "Done: what you said to me is removed."
-        assert "tulip" not in await kept(world)
-    assert max(held) < 2 * PAGE
+        assert "tulip" not in await stored_text(world)
+    assert max(alive) < 2 * PAGE
 
 
-async def test_an_edit_that_comes_as_its_message_is_removed_is_not_kept(world: World) -> None:
-    """It was planned while the message was there, and is committed after that is gone."""
+async def test_an_edit_that_arrives_as_its_message_is_removed_is_not_stored(world: World) -> None:
+    """It is planned while the message exists, and committed after it is gone."""
     async with world.running() as house:
         await house.say("tulip one")
         await house.say("/forget")
@@ -211,25 +215,25 @@ async def test_an_edit_that_comes_as_its_message_is_removed_is_not_kept(world: W
         world.store.meanwhile = erase_first
         await house.edit("p1", "tulip two")
         assert house.texts()[-1] == "Done: what you said to me is removed."
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
 
 
 @pytest.mark.parametrize("room", ["", "club"])
-async def test_an_edit_that_comes_while_its_chat_is_removed_is_not_kept(
+async def test_an_edit_that_arrives_while_its_chat_is_removed_is_not_stored(
     world: World, room: str
 ) -> None:
-    """It is admitted after the journal went, and before the message that it changes."""
+    """It is admitted after the journal is removed, and before the message that it changes."""
     async with world.running() as house:
         await house.say("tulip one", "ben", room=room)
         edit_while_removed(world, house, "p1", room)
         await forget(house, "ben")
         assert world.store.meanwhile is None
         assert house.texts("ben")[-1] == "Done: what you said to me is removed."
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
 
 
 @pytest.mark.parametrize("is_during", [True, False])
-async def test_an_edit_that_came_after_somebody_elses_turn_goes_too(
+async def test_an_edit_stored_after_another_persons_turn_is_erased_too(
     world: World, is_during: bool
 ) -> None:
     """It is in the shared journal, behind or within a turn that stays."""
@@ -240,31 +244,31 @@ async def test_an_edit_that_came_after_somebody_elses_turn_goes_too(
         await house.edit("p1", "tulip two", "ben", room="club")
         if is_during:
             await house.press()
-        assert "tulip two" in await kept(world)
+        assert "tulip two" in await stored_text(world)
         await house.say("a lily", room="club")
         await house.edit("p2", "a daisy", room="club")
         await forget(house, "ben")
-        left = await kept(world)
-        assert "tulip" not in left
-        assert "a daisy" in left
+        remaining = await stored_text(world)
+        assert "tulip" not in remaining
+        assert "a daisy" in remaining
 
 
-async def test_a_stop_that_comes_while_its_chat_is_removed_leaves_nothing(world: World) -> None:
-    """It was planned while the earlier conversation had a turn, and is answered in it (P1)."""
+async def test_a_stop_that_arrives_while_its_chat_is_removed_leaves_nothing(world: World) -> None:
+    """It is planned while the earlier conversation has a turn, and is answered there (P1)."""
     world.model.will(asks_for(("burn", "{}")))
     world.burn.hold = asyncio.Event()
     async with world.running() as house, asyncio.TaskGroup() as group:
         await house.say("tulip")
         await house.press()
-        [here] = await world.store.streams(LogKind.JOURNAL)
+        [conversation] = await world.store.streams(LogKind.JOURNAL)
         stop = house.envelope(house.said("/stop"))
         is_due = asyncio.Event()
 
         async def stop_late(writes: tuple[Write, ...]) -> None:
-            gone = {(one.kind, one.key) for one in writes if isinstance(one, Delete)}
-            if any(isinstance(one, Claim) and one.keys == stop.keys for one in writes):
+            removed = {(write.kind, write.key) for write in writes if isinstance(write, Delete)}
+            if any(isinstance(write, Claim) and write.keys == stop.keys for write in writes):
                 await is_due.wait()
-            elif (RowKind.CONVERSATION, here) in gone and not is_due.is_set():
+            elif (RowKind.CONVERSATION, conversation) in removed and not is_due.is_set():
                 is_due.set()
                 await let_others_work()
 
@@ -278,13 +282,13 @@ async def test_a_stop_that_comes_while_its_chat_is_removed_leaves_nothing(world:
         assert is_due.is_set()
         assert house.texts()[-1] == "Done: what you said to me is removed."
         for kind in (RowKind.INBOX, RowKind.OUTBOX):
-            assert here not in [row.conversation for row in await house.rows(kind)]
+            assert conversation not in [row.conversation for row in await house.rows(kind)]
 
 
-async def test_what_is_chosen_as_a_chat_off_the_record_is_removed_ends_no_daemon(
+async def test_a_setting_changed_while_an_off_the_record_chat_is_erased_is_kept(
     world: World,
 ) -> None:
-    """The chat stays off the record, with the choice that was made just then."""
+    """The chat stays off the record, with the setting that was just chosen."""
     async with world.running() as house:
         await house.say("/otr")
         await house.say("tulip")
@@ -306,8 +310,8 @@ async def test_what_is_chosen_as_a_chat_off_the_record_is_removed_ends_no_daemon
         assert (is_off_the_record(pointer.conversation), pointer.while_busy) == (True, "steer")
 
 
-async def test_a_chat_does_not_go_back_on_record_to_what_is_being_removed(world: World) -> None:
-    """While the removal waits for a turn, `/otr off` begins a conversation of its own."""
+async def test_otr_off_during_an_erasure_begins_a_new_conversation(world: World) -> None:
+    """While the removal waits for a turn, `/otr off` begins a new conversation."""
     world.model.will(asks_for(("burn", "{}")))
     world.burn.hold = asyncio.Event()
     async with world.running() as house:
@@ -320,13 +324,15 @@ async def test_a_chat_does_not_go_back_on_record_to_what_is_being_removed(world:
         world.burn.hold.set()
         await settled(house)
         assert await house.rows(RowKind.FORGETTING) == ()
-        (row,) = await house.rows(RowKind.ADDRESS)
+        (pointer_row,) = await house.rows(RowKind.ADDRESS)
         assert await house.rows(RowKind.TURN) == ()
-        assert row.conversation in [one.key for one in await house.rows(RowKind.CONVERSATION)]
+        assert pointer_row.conversation in [
+            row.key for row in await house.rows(RowKind.CONVERSATION)
+        ]
 
 
-async def test_what_somebody_said_before_they_had_a_name_goes_too(world: World) -> None:
-    """In the chats that they share with others as well, where it is kept under their id alone."""
+async def test_messages_from_before_a_person_had_a_name_are_erased_too(world: World) -> None:
+    """In shared chats too, where they are stored under the sender's id alone."""
     ada, ben = world.config.people
     world.configure(people=(ada,))
     async with world.running() as house:
@@ -335,14 +341,14 @@ async def test_what_somebody_said_before_they_had_a_name_goes_too(world: World) 
         world.configure(people=(ada, ben))
         await house.ask("reload")
         await forget(house, "ben")
-        left = await kept(world)
-        assert "tulip" not in left
-        assert "rose of ada" in left
+        remaining = await stored_text(world)
+        assert "tulip" not in remaining
+        assert "rose of ada" in remaining
         assert house.texts("ben")[-1] == "Done: what you said to me is removed."
 
 
-async def test_what_somebody_said_under_an_earlier_name_goes_too(world: World) -> None:
-    """An id that only changed hands takes along nothing of the one who had it before."""
+async def test_messages_under_a_persons_earlier_name_are_erased_too(world: World) -> None:
+    """An id that changed hands does not erase anything of its earlier owner."""
     ada, ben = world.config.people
     world.configure(people=(ada, ben.model_copy(update={"name": "benedict"})))
     async with world.running() as house:
@@ -351,42 +357,42 @@ async def test_what_somebody_said_under_an_earlier_name_goes_too(world: World) -
         await house.say("/language de", "ben")
         await house.say("/language en")
         await house.say("rose of ada", room="lobby")
-        hers = ada.model_copy(update={"ids": ("chat:17",)})
-        world.configure(people=(hers, ben.model_copy(update={"ids": (*ada.ids, *ben.ids)})))
+        renamed_ada = ada.model_copy(update={"ids": ("chat:17",)})
+        world.configure(people=(renamed_ada, ben.model_copy(update={"ids": (*ada.ids, *ben.ids)})))
         await house.ask("reload")
         await forget(house, "ben")
-        left = await kept(world)
-        assert "tulip" not in left
-        assert "rose of ada" in left
+        remaining = await stored_text(world)
+        assert "tulip" not in remaining
+        assert "rose of ada" in remaining
         assert [row.key for row in await house.rows(RowKind.LANGUAGE)] == ["person:ada"]
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-async def test_a_name_that_several_wrote_under_is_nobodys_to_have_removed(
+async def test_messages_under_a_name_shared_by_several_stay_until_an_operator_erases_them(
     world: World, *, is_named: bool
 ) -> None:
-    """The configuration had one person, and has parted them since; an operator may remove it all."""
+    """The configuration has since split one person in two; an operator may erase the old name."""
     ada, ben = world.config.people
-    both = ben.model_copy(update={"name": "old", "ids": (*ben.ids, "chat:cleo")})
-    world.configure(people=(ada, both))
+    old = ben.model_copy(update={"name": "old", "ids": (*ben.ids, "chat:cleo")})
+    world.configure(people=(ada, old))
     async with world.running() as house:
         await house.say("tulip of ben", "ben")
         await house.say("rose of cleo", "cleo")
         await house.say("rose of cleo", "cleo", room="lobby")
-        cleo = both.model_copy(update={"name": "cleo", "ids": ("chat:cleo",)})
+        cleo = old.model_copy(update={"name": "cleo", "ids": ("chat:cleo",)})
         world.configure(people=(ada, *[ben, cleo] * is_named))
         await house.ask("reload")
         await house.say("tulip two", "ben")
         await forget(house, "ben")
-        left = await kept(world)
-        assert "tulip two" not in left
-        assert left.count("rose of cleo") > 1
-        await forget(house, whom="old")
-        assert "rose of cleo" not in await kept(world)
+        remaining = await stored_text(world)
+        assert "tulip two" not in remaining
+        assert remaining.count("rose of cleo") > 1
+        await forget(house, subject="old")
+        assert "rose of cleo" not in await stored_text(world)
 
 
-async def test_it_has_to_be_repeated_in_time(world: World) -> None:
-    """With the code, within ten minutes; anything else asks anew."""
+async def test_a_request_must_be_confirmed_in_time(world: World) -> None:
+    """With the code, within ten minutes; any other code makes a new request."""
     async with world.running() as house:
         await house.say("tulip")
         await house.say("/forget")
@@ -395,41 +401,43 @@ async def test_it_has_to_be_repeated_in_time(world: World) -> None:
         await house.say(f"/forget person:{first}")
         await house.say(f"/forget {first}")
         await settled(house)
-        assert "tulip" in await kept(world)
+        assert "tulip" in await stored_text(world)
         assert code_of(house.texts()[-1]) != first
     async with world.running() as house:
         await settled(house)
-        assert "tulip" in await kept(world)
+        assert "tulip" in await stored_text(world)
 
 
-async def test_a_wish_outlives_restarts(world: World) -> None:
-    """Wherever it is cut off it is carried out by the next process."""
+async def test_an_erasure_survives_restarts(world: World) -> None:
+    """The next process continues it from wherever it was cut off."""
     world.model.will(LOOK, says("tulip seen"))
     async with world.running() as house:
         await house.say("tulip", "ben")
-        await wish_and_cut_off(house, world)
+        await forget_and_cut_off(house, world)
     await cut_off_everywhere(world)
-    assert "tulip" not in await kept(world)
+    assert "tulip" not in await stored_text(world)
 
 
-async def test_what_belongs_to_an_earlier_name_goes_wherever_a_wish_is_cut_off(
+async def test_rows_of_an_earlier_name_are_erased_wherever_an_erasure_is_cut_off(
     world: World,
 ) -> None:
-    """That name is known by the messages alone, which a process may have removed already."""
+    """Only messages hold that name, and a process may have removed them already."""
     ada, ben = world.config.people
     async with world.running() as house:
         await house.say("tulip", "ben")
         await house.say("/language de", "ben")
         world.configure(people=(ada, ben.model_copy(update={"name": "benedict"})))
         await house.ask("reload")
-        await wish_and_cut_off(house, world)
+        await forget_and_cut_off(house, world)
     await cut_off_everywhere(world)
     async with world.running() as house:
         assert await house.rows(RowKind.LANGUAGE) == ()
 
 
-async def test_what_everybody_said_goes_wherever_a_wish_is_cut_off(world: World) -> None:
-    """The facts and the title of a shared chat, for what leads to that chat goes as well."""
+async def test_shared_facts_and_titles_are_erased_wherever_an_erasure_is_cut_off(
+    world: World,
+) -> None:
+    """The facts and the title of a shared chat; the rows that lead to that chat are erased as well."""
     with_notes(world)
     world.configure(autonomy="full")
     async with world.running() as house:
@@ -437,33 +445,37 @@ async def test_what_everybody_said_goes_wherever_a_wish_is_cut_off(world: World)
         await house.say("tulip", "ben", room="club")
         world.model.will(says('"They like a tulip."'), says("State: a tulip."))
         await house.say("/compact", room="club")
-        [here] = {row.conversation for row in await house.rows(RowKind.NOTE) if row.conversation}
-        await world.store.write(TITLES.put(here, Title(text="Tulips"), conversation=here))
-        await wish_and_cut_off(house, world)
+        [conversation] = {
+            row.conversation for row in await house.rows(RowKind.NOTE) if row.conversation
+        }
+        await world.store.write(
+            TITLES.put(conversation, Title(text="Tulips"), conversation=conversation)
+        )
+        await forget_and_cut_off(house, world)
     await cut_off_everywhere(world)
     async with world.running() as house:
         assert await house.rows(RowKind.TITLE) == ()
         assert [row.key for row in await house.rows(RowKind.NOTE) if row.conversation] == []
 
 
-async def test_what_a_card_showed_goes_wherever_a_wish_is_cut_off(world: World) -> None:
-    """Their calls are known by the requests, which go last; another person's cards stay."""
-    tulip, rose = (asks_for(("poke", f'{{"a": "{one}"}}')) for one in ("tulip", "rose"))
+async def test_cards_are_erased_wherever_an_erasure_is_cut_off(world: World) -> None:
+    """Approval requests name their calls and are erased last; another person's cards stay."""
+    tulip, rose = (asks_for(("poke", f'{{"a": "{flower}"}}')) for flower in ("tulip", "rose"))
     world.model.will(tulip, says("done"), rose, says("done"))
     async with world.running() as house:
         await house.say("poke it", "ben", room="club")
         await house.press()
         await house.say("poke it", room="club")
         await house.press()
-        await wish_and_cut_off(house, world)
+        await forget_and_cut_off(house, world)
     await cut_off_everywhere(world)
-    assert "tulip" not in await kept(world)
+    assert "tulip" not in await stored_text(world)
     cards = [row.body for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
-    assert len([one for one in cards if b"rose" in one]) == 2
+    assert len([body for body in cards if b"rose" in body]) == 2
 
 
-async def wish_and_cut_off(house: House, world: World) -> None:
-    """Ben wishes to be forgotten; the process that carries it out ends after one commit."""
+async def forget_and_cut_off(house: House, world: World) -> None:
+    """Ben asks for erasure; the process that performs it ends after one commit."""
     await house.say("/forget", "ben")
     code = code_of(house.texts("ben")[-1])
     world.store.cut_after(DurablePoint.HOUSEKEEPING)
@@ -471,7 +483,7 @@ async def wish_and_cut_off(house: House, world: World) -> None:
 
 
 async def cut_off_everywhere(world: World) -> None:
-    """Let a wish be carried out by as many processes as it has commits."""
+    """Let an erasure run in as many processes as it has commits."""
     cuts = 0
     while await world.store.select(Query(kind=RowKind.FORGETTING)):
         world.store.heal()
@@ -486,15 +498,15 @@ async def cut_off_everywhere(world: World) -> None:
 @pytest.mark.parametrize(
     "kind", [RowKind.INBOX, RowKind.OUTBOX, RowKind.RESULT, RowKind.FORGETTING]
 )
-async def test_a_damaged_record_of_somebody_else_holds_up_nobody(
+async def test_another_persons_damaged_record_does_not_block_an_erasure(
     world: World, kind: RowKind
 ) -> None:
-    """Nor does it end the daemon, which would meet it again at each start."""
+    """Nor does it end the daemon, which would find it again at each start."""
 
-    async def much(_context: ToolContext) -> ToolOutput:
+    async def long_output(_context: ToolContext) -> ToolOutput:
         return ToolOutput(text="rose " * 5_000)
 
-    world.look.does = much
+    world.look.does = long_output
     world.model.will(LOOK, says("seen"), LOOK, says("seen"))
     async with world.running() as house:
         await house.say("look", "ben")
@@ -506,13 +518,13 @@ async def test_a_damaged_record_of_somebody_else_holds_up_nobody(
         await house.say("look at a tulip")
         await forget(house)
         assert house.texts()[-1] == "Done: what you said to me is removed."
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
 
 
-async def test_a_damaged_journal_ends_no_daemon(world: World) -> None:
-    """Somebody else's holds up nobody; in one that has to be rewritten, their words stay.
+async def test_a_damaged_journal_does_not_end_the_daemon(world: World) -> None:
+    """Another person's does not block; in one that has to be rewritten, the words stay.
 
-    Who wished it is told, and nothing that is said afterwards goes.
+    The requester is notified, and later messages are not erased.
     """
     async with world.running() as house:
         await house.say("a rose", "ben", room="lobby")
@@ -521,22 +533,22 @@ async def test_a_damaged_journal_ends_no_daemon(world: World) -> None:
         await house.say("a tulip")
         await forget(house)
         assert house.texts()[-1] == "Done: what you said to me is removed."
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
         await house.say("a lily", "ben")
         await forget(house, "ben")
-        assert "lily" not in await kept(world)
-        told = house.texts("ben")[-1]
-        assert "is removed, except where a record is damaged (chats: 1)" in told
+        assert "lily" not in await stored_text(world)
+        answer = house.texts("ben")[-1]
+        assert "is removed, except where a record is damaged (chats: 1)" in answer
         await house.say("a daisy", "ben")
         await house.advance(3 * AGAIN_S)
-        assert "daisy" in await kept(world)
+        assert "daisy" in await stored_text(world)
 
 
 @pytest.mark.parametrize("kind", [RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.APPROVAL])
-async def test_a_damaged_record_of_a_shared_chat_is_told_and_the_rest_of_it_goes(
+async def test_a_damaged_record_of_a_shared_chat_is_reported_and_the_rest_erased(
     world: World, kind: RowKind
 ) -> None:
-    """It may be theirs, and stays for whoever looks at it."""
+    """It may be theirs, and stays for an operator to inspect."""
     world.model.will(POKE, says("poked"))
     async with world.running() as house:
         await house.say("poke it", "ben", room="club")
@@ -547,59 +559,61 @@ async def test_a_damaged_record_of_a_shared_chat_is_told_and_the_rest_of_it_goes
         edit_while_removed(world, house, "p3", "club")
         await forget(house, "ben")
         assert world.store.meanwhile is None
-        assert "tulip" not in await kept(world)
-        told = house.texts("ben")[-1]
-        assert "is removed, except where a record is damaged (chats: 1)" in told
-        assert row.key in [one.key for one in await house.rows(kind)]
+        assert "tulip" not in await stored_text(world)
+        answer = house.texts("ben")[-1]
+        assert "is removed, except where a record is damaged (chats: 1)" in answer
+        assert row.key in [other.key for other in await house.rows(kind)]
 
 
-async def test_what_runs_is_stopped_first(world: World) -> None:
+async def test_a_running_turn_is_stopped_first(world: World) -> None:
     """A turn that waits for an approval ends, as with `/new`; its card is settled."""
     world.model.will(POKE, says("poked"))
     async with world.running() as house:
         await house.say("tulip")
         await forget(house)
         assert house.endings() == [("stopped", "Ada")]
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
         assert await house.rows(RowKind.TURN) == ()
         assert world.poke.runs == []
 
 
-async def test_of_a_shared_chat_only_their_own_goes(world: World) -> None:
-    """What others said and were told stays, and the model no longer reads what went."""
+async def test_in_a_shared_chat_only_the_persons_own_words_are_erased(world: World) -> None:
+    """Other people's messages and answers stay; the model no longer reads what was erased."""
     world.model.will(LOOK, says("tulip answer"), says("rose answer"))
     async with world.running() as house:
         await house.say("tulip asked", "ben", room="club")
         await house.say("rose asked", room="club")
         await forget(house, "ben")
-        left = await kept(world)
-        assert "tulip" not in left
-        assert "rose asked" in left
-        assert "rose answer" in left
+        remaining = await stored_text(world)
+        assert "tulip" not in remaining
+        assert "rose asked" in remaining
+        assert "rose answer" in remaining
         await house.say("and now?", room="club")
-        said = said_to_the_model(world)
-        assert "Ada: rose asked" in said
-        assert not any("tulip" in text for text in said)
+        messages = user_messages(world)
+        assert "Ada: rose asked" in messages
+        assert not any("tulip" in message for message in messages)
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
 @pytest.mark.parametrize("room", ["", "club"])
-async def test_what_a_card_showed_goes_with_its_call(
+async def test_a_card_is_erased_with_its_call(
     world: World, room: str, *, is_answered: bool
 ) -> None:
-    """It was put to an operator elsewhere, whole, and so was how it ended."""
+    """An operator elsewhere saw the card whole, and its outcome."""
     world.model.will(asks_for(("poke", '{"a": "tulip"}')), says("done"))
     async with world.running() as house:
         await house.say("poke it", "ben", room=room)
         if is_answered:
             await house.press()
         await forget(house, "ben")
-        assert "tulip" not in await kept(world)
-        assert [how for how, _ in house.endings()] == ["approved" if is_answered else "stopped"]
+        assert "tulip" not in await stored_text(world)
+        assert [outcome for outcome, _ in house.endings()] == [
+            "approved" if is_answered else "stopped"
+        ]
 
 
-async def test_what_was_granted_to_somebody_goes_with_them(world: World) -> None:
-    """It names what they wanted touched; others' grants in the same chat stay."""
+async def test_a_persons_grants_are_erased_with_them(world: World) -> None:
+    """A grant names resources; other people's grants in the same chat stay."""
     world.model.will(POKE, says("done"), asks_for(("burn", "{}")), says("done"))
     async with world.running() as house:
         await house.say("poke it", "ben", room="club")
@@ -607,14 +621,12 @@ async def test_what_was_granted_to_somebody_goes_with_them(world: World) -> None
         await house.say("burn it", room="club")
         await house.press("for_a_time")
         await forget(house, "ben")
-        (left,) = await house.rows(RowKind.GRANT)
-        assert GRANTS.of(left).holder == "person:ada"
+        (grant,) = await house.rows(RowKind.GRANT)
+        assert GRANTS.of(grant).holder == "person:ada"
 
 
-async def test_a_card_that_was_not_sent_yet_is_not_sent_when_its_call_is_forgotten(
-    world: World,
-) -> None:
-    """Nobody could answer it, and nothing would show that."""
+async def test_an_unsent_card_is_not_sent_once_its_call_is_erased(world: World) -> None:
+    """It could not be answered, and nothing would show that."""
     world.model.will(POKE)
     world.platforms["chat"].will("ask", *[ChannelUnavailable("away")] * 8)
     async with world.running() as house:
@@ -625,8 +637,10 @@ async def test_a_card_that_was_not_sent_yet_is_not_sent_when_its_call_is_forgott
 
 
 @pytest.mark.parametrize("room", ["", "club"])
-async def test_a_card_shows_how_it_ended_before_that_is_forgotten(world: World, room: str) -> None:
-    """Also where its platform is away, and a kill comes before it is back (P5)."""
+async def test_a_card_shows_its_outcome_before_the_outcome_is_erased(
+    world: World, room: str
+) -> None:
+    """Even if its platform is unreachable and the process is killed before it is back (P5)."""
     world.model.will(POKE)
     world.platforms["chat"].will("settle", *[ChannelUnavailable("away")] * 6)
     async with world.running() as house:
@@ -638,7 +652,7 @@ async def test_a_card_shows_how_it_ended_before_that_is_forgotten(world: World, 
 
 
 @pytest.mark.parametrize("room", ["", "club"])
-async def test_a_card_shows_how_it_ended_whoever_else_wishes_to_be_forgotten(
+async def test_a_card_shows_its_outcome_while_another_person_is_erased(
     world: World, room: str
 ) -> None:
     """A new request goes first, and the one that waits for its cards is tried again (P5)."""
@@ -656,60 +670,62 @@ async def test_a_card_shows_how_it_ended_whoever_else_wishes_to_be_forgotten(
 
 
 @pytest.mark.parametrize("room", ["", "club"])
-async def test_a_card_on_its_way_shows_how_it_ended_before_that_is_forgotten(
+async def test_a_card_being_sent_shows_its_outcome_before_the_outcome_is_erased(
     world: World, room: str
 ) -> None:
-    """Nothing would tell of a card that the platform had already taken (P5)."""
+    """No row would record a card that the platform had already accepted (P5)."""
     world.model.will(POKE)
-    taken = asyncio.Event()
+    accepted = asyncio.Event()
 
-    async def slowly(call: Call) -> None:
+    async def wait_for_accept(call: Call) -> None:
         if call.name == "ask":
-            await taken.wait()
+            await accepted.wait()
 
     async with world.running() as house:
-        world.platforms["chat"].before = slowly
+        world.platforms["chat"].before = wait_for_accept
         await house.say("poke it", "ben", room=room)
         await forget(house, "ben")
-        taken.set()
+        accepted.set()
         await card_ends(house)
 
 
-async def test_a_card_that_is_never_shown_holds_up_nothing_for_long(world: World) -> None:
-    """What somebody said goes, whatever a platform does."""
+async def test_a_card_that_can_not_be_settled_delays_an_erasure_only_briefly(world: World) -> None:
+    """A person's words are erased however the platform fails."""
     world.model.will(POKE)
     world.platforms["chat"].will("settle", *[ChannelUnavailable("away")] * 10_000)
     async with world.running() as house:
         await house.say("tulip", "ben", room="club")
         await forget(house, "ben")
-        assert "tulip" in await kept(world)
+        assert "tulip" in await stored_text(world)
         await house.advance(120)
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
 
 
-@pytest.mark.parametrize(("who", "other"), [("ben", "ada"), ("ada", "ben")])
-async def test_a_shared_chat_waits_for_somebody_elses_turn(
-    world: World, who: str, other: str
+@pytest.mark.parametrize(("writer", "other"), [("ben", "ada"), ("ada", "ben")])
+async def test_an_erasure_in_a_shared_chat_waits_for_another_persons_turn(
+    world: World, writer: str, other: str
 ) -> None:
-    """Nobody's answer is cut off by another one's wish, an operator's included."""
+    """One person's erasure, even an operator's, does not cut off another person's answer."""
     world.model.will(says("tulip answer"), POKE, says("poked"))
     async with world.running() as house:
-        await house.say("tulip asked", who, room="club")
+        await house.say("tulip asked", writer, room="club")
         await house.say("poke", other, room="club")
-        await forget(house, who)
+        await forget(house, writer)
         await house.advance(61)
-        assert "tulip asked" in await kept(world)
-        await house.say("/forget", who)
-        assert house.texts(who)[-1].startswith("I am already at work on it")
+        assert "tulip asked" in await stored_text(world)
+        await house.say("/forget", writer)
+        assert house.texts(writer)[-1].startswith("I am already at work on it")
         await house.press()
         assert world.poke.runs
         await house.advance(AGAIN_S + 5)
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
 
 
 @pytest.mark.parametrize("retries", [1, 2])
-async def test_what_somebody_else_retried_goes_too(world: World, retries: int) -> None:
-    """Its turn repeats their words, however often; an export shows its answer."""
+async def test_a_message_that_another_person_retried_is_erased_too(
+    world: World, retries: int
+) -> None:
+    """The retried turn repeats their words, however often; an export shows its answer."""
     poke = asks_for(("poke", '{"a": "tulip"}'))
     world.model.will(*[poke] * (retries + 1), says("tulip answer"))
     async with world.running() as house:
@@ -718,14 +734,14 @@ async def test_what_somebody_else_retried_goes_too(world: World, retries: int) -
             await house.say("/stop", room="club")
             await house.say("/retry", room="club")
         await house.press()
-        told = lines(await collect(world.store, "person:ben", world.config.people), str)
-        assert "tulip answer" in [one.text for one in told]
+        records = lines(await collect(world.store, "person:ben", world.config.people), str)
+        assert "tulip answer" in [record.text for record in records]
         await forget(house, "ben")
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
 
 
-async def test_what_others_wait_with_in_a_shared_chat_is_answered(world: World) -> None:
-    """Of what was not begun only the person's own is withdrawn (P1)."""
+async def test_waiting_messages_of_others_in_a_shared_chat_are_answered(world: World) -> None:
+    """Of the messages still queued only the person's own are withdrawn (P1)."""
     world.model.will(POKE, says("poked"))
     async with world.running() as house:
         await house.say("poke", room="club")
@@ -734,36 +750,36 @@ async def test_what_others_wait_with_in_a_shared_chat_is_answered(world: World) 
         await forget(house, "ben")
         await house.press()
         await house.advance(AGAIN_S + 5)
-        assert said_to_the_model(world) == ["Ada: poke", "chat:cleo: rose asked"]
-        assert "tulip" not in await kept(world)
+        assert user_messages(world) == ["Ada: poke", "chat:cleo: rose asked"]
+        assert "tulip" not in await stored_text(world)
 
 
 @pytest.mark.parametrize("waited_s", [1, 70], ids=["while it is tried", "between two tries"])
-@pytest.mark.parametrize("who", ["ben", "cleo"])
-async def test_one_who_can_not_be_forgotten_yet_holds_up_nobody_else(
-    world: World, waited_s: int, who: str
+@pytest.mark.parametrize("writer", ["ben", "cleo"])
+async def test_an_erasure_that_has_to_wait_does_not_block_another(
+    world: World, waited_s: int, writer: str
 ) -> None:
-    """P9: somebody else's wish is carried out at once, whoever comes first by name."""
+    """P9: the other erasure runs at once, whichever comes first by name."""
     world.model.will(says("tulip answer"), says("rose answer"), POKE)
     async with world.running() as house:
-        await house.say("tulip asked", who, room="club")
+        await house.say("tulip asked", writer, room="club")
         await house.say("rose asked")
         await house.say("poke", room="club")
-        await forget(house, who)
+        await forget(house, writer)
         await house.advance(waited_s)
         await forget(house, "ada")
-        assert "rose" not in await kept(world)
+        assert "rose" not in await stored_text(world)
         assert house.texts()[-1] == "Done: what you said to me is removed."
 
 
-async def test_an_operator_may_have_others_forgotten_and_nobody_else(world: World) -> None:
+async def test_only_an_operator_may_erase_other_people(world: World) -> None:
     """By their name in the configuration, or by their id."""
     async with world.running() as house:
         await house.say("tulip", "ben")
         await house.say("/forget ada", "ben")
         assert house.texts("ben")[-1] == "You can only have your own words forgotten: `/forget`."
         await forget(house, "ada", "ben")
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
         assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."
         await forget(house, "ada", "bob")
         assert (
@@ -771,8 +787,8 @@ async def test_an_operator_may_have_others_forgotten_and_nobody_else(world: Worl
         )
 
 
-async def test_whoever_answered_a_question_takes_nobody_elses_chat_along(world: World) -> None:
-    """The private chat in which the call was asked for stays whole."""
+async def test_erasing_an_approver_keeps_the_chat_whose_call_they_approved(world: World) -> None:
+    """The private chat in which the call was requested stays whole."""
     world.model.will(POKE, POKE, says("poked"))
     async with world.running() as house:
         await house.say("tulip of ben", "ben")
@@ -781,19 +797,19 @@ async def test_whoever_answered_a_question_takes_nobody_elses_chat_along(world: 
         assert house.texts("ben")[-1] == "poked"
         await forget(house)
         await house.say("and now?", "ben")
-        assert said_to_the_model(world) == ["tulip of ben", "and now?"]
+        assert user_messages(world) == ["tulip of ben", "and now?"]
 
 
-# --- results that were kept whole ----------------------------------------------------------------
+# --- stored results ----------------------------------------------------------------
 
 
 async def long_result(world: World, house: House) -> KeptResult:
-    """What a tool said to Ada, too long for the model."""
+    """Store a tool's result for Ada that is too long for the model."""
 
-    async def much(_context: ToolContext) -> ToolOutput:
+    async def long_output(_context: ToolContext) -> ToolOutput:
         return ToolOutput(text="tulip " * 5_000)
 
-    world.look.does = much
+    world.look.does = long_output
     world.model.will(LOOK, says("seen"))
     await house.say("look")
     [row] = await house.rows(RowKind.RESULT)
@@ -801,8 +817,8 @@ async def long_result(world: World, house: House) -> KeptResult:
     return decode(KeptResult, row.body)
 
 
-async def test_a_result_that_was_kept_whole_goes_too(world: World) -> None:
-    """Its bytes are what a person said, or what was found for them."""
+async def test_a_stored_result_is_erased_too(world: World) -> None:
+    """Its bytes hold a person's words, or what a tool found for them."""
     async with world.running() as house:
         result = await long_result(world, house)
         assert await world.store.blob(result.digest) is not None
@@ -810,20 +826,20 @@ async def test_a_result_that_was_kept_whole_goes_too(world: World) -> None:
         assert await world.store.blob(result.digest) is None
 
 
-async def test_a_result_in_a_shared_chat_goes_with_the_turn_it_was_made_in(world: World) -> None:
-    """What was found for others stays."""
-    said = iter(("tulip " * 5_000, "rose " * 5_000))
+async def test_a_stored_result_in_a_shared_chat_is_erased_with_its_turn(world: World) -> None:
+    """Other people's results stay."""
+    outputs = iter(("tulip " * 5_000, "rose " * 5_000))
 
-    async def much(_context: ToolContext) -> ToolOutput:
-        return ToolOutput(text=next(said))
+    async def long_output(_context: ToolContext) -> ToolOutput:
+        return ToolOutput(text=next(outputs))
 
-    world.look.does = much
+    world.look.does = long_output
     world.model.will(LOOK, says("seen"), LOOK, says("seen"))
     async with world.running() as house:
         await house.say("look", "ben", room="club")
         [of_ben] = await results(house)
         await house.say("look", room="club")
-        [of_ada] = [one for one in await results(house) if one != of_ben]
+        [of_ada] = [result for result in await results(house) if result != of_ben]
         await house.advance(1)
         await forget(house, "ben")
         assert await results(house) == [of_ada]
@@ -835,8 +851,10 @@ async def results(house: House) -> list[KeptResult]:
     return [decode(KeptResult, row.body) for row in await house.rows(RowKind.RESULT)]
 
 
-async def test_a_result_that_somebody_else_gets_just_now_stays(world: World) -> None:
-    """The same bytes, put between the look at who needs them and their removal."""
+async def test_a_result_stored_again_for_another_person_during_an_erasure_stays(
+    world: World,
+) -> None:
+    """The same bytes, stored between the check of their users and their removal."""
     async with world.running() as house:
         result = await long_result(world, house)
         body = await world.store.blob(result.digest)
@@ -844,56 +862,58 @@ async def test_a_result_that_somebody_else_gets_just_now_stays(world: World) -> 
         again = Commit(
             point=DurablePoint.HOUSEKEEPING, writes=(PutBlob(digest=result.digest, body=body),)
         )
-        put: list[Commit] = []
+        committed: list[Commit] = []
 
         async def put_again(writes: tuple[Write, ...]) -> None:
-            if any(isinstance(write, DropBlob) for write in writes) and not put:
-                put.append(again)
+            if any(isinstance(write, DropBlob) for write in writes) and not committed:
+                committed.append(again)
                 world.clock.leap(timedelta(seconds=1))
                 await world.store.commit(again)
 
         world.store.meanwhile = put_again
         await forget(house)
-        assert put == [again]
+        assert committed == [again]
         assert await world.store.blob(result.digest) == body
 
 
-async def test_what_is_remembered_of_somebody_goes_and_nothing_of_it_is_left(world: World) -> None:
-    """Their notes and what counts them, which bears their name; a group's notes stay."""
+async def test_a_persons_notes_are_erased_without_a_trace(world: World) -> None:
+    """Their notes and their counter, whose key holds their name; a group's notes stay."""
     notes = Notes(world.store)
     async with world.running() as house:
         await house.say("rose")
         for owner in ("of:person:ada", "in:club"):
-            here = ConversationId("01ELSE")
-            note = Note(number=0, text="tulip", by="Ada", at=EPOCH, conversation=here)
+            conversation = ConversationId("01ELSE")
+            note = Note(number=0, text="tulip", by="Ada", at=EPOCH, conversation=conversation)
             await notes.add(owner, note, most=9)
         await forget(house)
-        left = [row.key for row in await house.rows(RowKind.NOTE)]
-        assert left == ["in:club#", "in:club#0000000001"]
+        remaining = [row.key for row in await house.rows(RowKind.NOTE)]
+        assert remaining == ["in:club#", "in:club#0000000001"]
 
 
-async def test_what_somebody_had_noted_in_a_shared_chat_goes_too(world: World) -> None:
-    """With the facts of everybody's talk there, which are made anew; what others had noted stays."""
+async def test_notes_that_a_person_had_taken_in_a_shared_chat_are_erased_too(world: World) -> None:
+    """So are the facts of the whole chat, which are made anew; notes that others had taken stay."""
     with_notes(world)
     world.configure(autonomy="full")
     async with world.running() as house:
-        for who, flower in (("ada", "rose"), ("ben", "tulip")):
+        for writer, flower in (("ada", "rose"), ("ben", "tulip")):
             remember = asks_for(("remember", f'{{"text": "a {flower}"}}'))
             world.model.will(remember, says("Noted."))
-            await house.say(f"note my {flower}", who, room="club")
+            await house.say(f"note my {flower}", writer, room="club")
         world.model.will(says('"They like a tulip."'), says("State: a tulip."))
         await house.say("/compact", room="club")
         assert len(await house.rows(RowKind.NOTE)) == len(("a count", "rose", "tulip", "a fact"))
-        told = lines(await collect(world.store, "person:ben", world.config.people), str)
-        assert [one.text for one in told if one.kind == "remembered"] == ["a tulip"]
+        records = lines(await collect(world.store, "person:ben", world.config.people), str)
+        assert [record.text for record in records if record.kind == "remembered"] == ["a tulip"]
         await forget(house, "ben")
         (owner,) = {row.place for row in await house.rows(RowKind.NOTE)}
-        assert [one.text for one in await Notes(world.store).all(owner)] == ["a rose"]
-        assert "tulip" not in await kept(world)
+        assert [note.text for note in await Notes(world.store).all(owner)] == ["a rose"]
+        assert "tulip" not in await stored_text(world)
 
 
-async def test_a_note_that_a_move_renames_as_it_is_removed_goes_too(world: World) -> None:
-    """A Telegram group may become a supergroup at that moment; a fact of its talk goes as well."""
+async def test_a_note_that_moves_with_its_chat_during_an_erasure_is_erased_too(
+    world: World,
+) -> None:
+    """A Telegram group may become a supergroup at that moment; a fact of its chat is erased as well."""
     with_notes(world)
     world.configure(autonomy="full")
     world.model.will(asks_for(("remember", '{"text": "a tulip"}')), says("Noted."))
@@ -917,25 +937,25 @@ async def test_a_note_that_a_move_renames_as_it_is_removed_goes_too(world: World
         world.store.meanwhile = move_first
         await forget(house, "ben")
         assert moves == []
-        assert "tulip" not in await kept(world)
+        assert "tulip" not in await stored_text(world)
 
 
-async def test_the_language_that_somebody_chose_goes_too(world: World) -> None:
-    """At once, without a restart; what others chose stays."""
+async def test_a_persons_chosen_language_is_erased_too(world: World) -> None:
+    """At once, without a restart; other people's languages stay."""
     async with world.running() as house:
         await house.say("/language de", "ben")
         await house.say("/language de")
         await forget(house)
         await house.say("/language nothing")
         await house.say("/language nothing", "ben")
-        left = [row.key for row in await house.rows(RowKind.LANGUAGE)]
-        mine, bens = house.texts()[-1], house.texts("ben")[-1]
-    assert left == ["person:ben"]
-    assert (mine[:13], bens[-12:]) == ("My own senten", "auf Deutsch.")
+        remaining = [row.key for row in await house.rows(RowKind.LANGUAGE)]
+        adas_text, bens_text = house.texts()[-1], house.texts("ben")[-1]
+    assert remaining == ["person:ben"]
+    assert (adas_text[:13], bens_text[-12:]) == ("My own senten", "auf Deutsch.")
 
 
-async def test_a_count_of_notes_of_an_earlier_release_goes_too(world: World) -> None:
-    """It had neither place nor state, and its key bears the name."""
+async def test_a_note_counter_of_an_earlier_release_is_erased_too(world: World) -> None:
+    """It has neither place nor state; its key holds the name."""
     counts = [
         Put(kind=RowKind.NOTE, key=f"{owner}#", body=b'{"last":3}')
         for owner in ("of:person:ada", "of:person:ben", "in:club")
@@ -943,35 +963,35 @@ async def test_a_count_of_notes_of_an_earlier_release_goes_too(world: World) -> 
     await world.store.write(*counts)
     async with world.running() as house:
         await house.say("rose")
-        found = await collect(world.store, "ada", world.config.people)
-        exported = [one.text for one in lines(found, str)]
+        sources = await collect(world.store, "ada", world.config.people)
+        exported = [record.text for record in lines(sources, str)]
         await forget(house)
-        left = [row.key for row in await house.rows(RowKind.NOTE)]
+        remaining = [row.key for row in await house.rows(RowKind.NOTE)]
     assert exported == ["rose", "ok"]
-    assert sorted(left) == ["in:club#", "of:person:ben#"]
+    assert sorted(remaining) == ["in:club#", "of:person:ben#"]
 
 
-async def test_what_was_asked_for_somebody_goes_when_nothing_else_tells_of_them(
+async def test_approval_requests_are_erased_when_nothing_else_names_their_person(
     world: World,
 ) -> None:
-    """Questions may be kept longer than messages; nobody else's go. An export shows them."""
+    """Requests may be kept longer than messages; only the person's own go. An export shows them."""
     world.model.will(POKE, says("poked"), POKE, says("poked"))
     async with world.running() as house:
-        for who in ("ben", "ada"):
-            await house.say("poke", who, room="club")
+        for writer in ("ben", "ada"):
+            await house.say("poke", writer, room="club")
             await house.press()
             await house.advance(1)
         for kind in (RowKind.INBOX, RowKind.TURN):
             world.store.forget(kind)
         for stream in await world.store.streams(LogKind.JOURNAL):
             await world.store.write(Trim(log=LogKind.JOURNAL, stream=stream, before=99))
-        found = await collect(world.store, "ben", world.config.people)
-        exported = [(one.kind, one.by) for one in lines(found, str)]
+        sources = await collect(world.store, "ben", world.config.people)
+        exported = [(record.kind, record.by) for record in lines(sources, str)]
         await forget(house, "ada", "ben")
-        asked = [APPROVALS.of(row).requester.id for row in await house.rows(RowKind.APPROVAL)]
-        called = [ACTIONS.of(row).action.principal.id for row in await house.rows(RowKind.ACTION)]
+        requesters = [APPROVALS.of(row).requester.id for row in await house.rows(RowKind.APPROVAL)]
+        callers = [ACTIONS.of(row).action.principal.id for row in await house.rows(RowKind.ACTION)]
     assert exported == [("approval", "Ada")]
-    assert (asked, called) == (["person:ada"], ["person:ada"])
+    assert (requesters, callers) == (["person:ada"], ["person:ada"])
 
 
 # --- a journal without one person's turns ---------------------------------------------------------
@@ -982,14 +1002,14 @@ NOTE = entries.Noted(text="edited", why="edit", at=AT)
 
 
 def turn(name: str, *within: entries.Entry) -> tuple[entries.Entry, ...]:
-    """A whole turn that a person began."""
-    who = Principal(
+    """A whole turn that this person began."""
+    principal = Principal(
         id=f"person:{name}", roles=frozenset(), channel="chat", sender=name, display=name
     )
     opened = entries.TurnOpened(
         turn=TurnId(name),
         item=ItemId(name),
-        principal=who,
+        principal=principal,
         correlation="c",
         user=UserMessage(content=f"from {name}"),
         limits=TurnLimits(max_rounds=5),
@@ -1000,20 +1020,20 @@ def turn(name: str, *within: entries.Entry) -> tuple[entries.Entry, ...]:
     return (opened, *within, finished)
 
 
-def test_only_their_turns_go() -> None:
-    """What follows a turn up to the next one goes with it, and what stays folds."""
+def test_only_the_persons_turns_are_removed() -> None:
+    """The entries between a turn and the next are removed with it, and the rest folds."""
     journal = (NOTE, *turn("ada"), *turn("ben"), NOTE, *turn("ada"))
-    left = journal_without(journal, "person:ben")
-    assert left is not None
-    assert left == (NOTE, *turn("ada"), *turn("ada"))
-    history = fold(left)
+    remaining = journal_without(journal, "person:ben")
+    assert remaining is not None
+    assert remaining == (NOTE, *turn("ada"), *turn("ada"))
+    history = fold(remaining)
     assert history.turn is None
-    texts = [one.content for one in history.messages]
+    texts = [message.content for message in history.messages]
     assert texts == ["edited", "from ada", "for ada", "from ada", "for ada"]
 
 
-def test_late_edits_go_wherever_they_stand() -> None:
-    """Their own, and those of an earlier release, which stored no writer; they alone suffice."""
+def test_late_edits_are_removed_wherever_they_are() -> None:
+    """The person's own, and those of an earlier release, which stored no writer; one is enough."""
     of_ada, of_ben, old = (
         entries.Noted(text="now", why="edited", at=AT, by=by)
         for by in ("person:ada", "person:ben", "")
@@ -1023,23 +1043,23 @@ def test_late_edits_go_wherever_they_stand() -> None:
     assert journal_without((*turn("ada", of_ada), old), "person:ben") is None
 
 
-def test_summaries_go_wherever_they_stand() -> None:
-    """They are of everybody's words; what they stood for is read in full again."""
-    left = journal_without((*turn("ben"), *turn("ada", SUMMARY)), "person:ben")
-    assert left == turn("ada")
+def test_summaries_are_removed_wherever_they_are() -> None:
+    """They summarise everyone's words; the model reads the summarised messages in full again."""
+    remaining = journal_without((*turn("ben"), *turn("ada", SUMMARY)), "person:ben")
+    assert remaining == turn("ada")
 
 
-def test_turns_that_stay_name_nothing_that_others_brought() -> None:
-    """A file's name says as much as a message; that its text was untrusted stays known."""
-    brought = (named("attachment", "diagnosis.pdf"),)
+def test_remaining_turns_name_no_files_of_the_erased_person() -> None:
+    """A file's name reveals as much as a message; the mark that its text is untrusted stays."""
+    attachment = (named("attachment", "diagnosis.pdf"),)
     opened, ended = turn("ada")
     assert isinstance(opened, entries.TurnOpened)
-    journal = (*turn("ben"), replace(opened, untrusted=brought), ended)
-    left = (replace(opened, untrusted=(named("quoted"),)), ended)
-    assert journal_without(journal, "person:ben") == left
+    journal = (*turn("ben"), replace(opened, untrusted=attachment), ended)
+    expected = (replace(opened, untrusted=(named("quoted"),)), ended)
+    assert journal_without(journal, "person:ben") == expected
 
 
-def test_a_journal_without_them_is_left_as_it_is() -> None:
-    """Nothing has to be written, a summary included."""
+def test_a_journal_without_the_persons_turns_is_unchanged() -> None:
+    """Nothing is rewritten, even with a summary."""
     assert journal_without((*turn("ada", SUMMARY), NOTE), "person:ben") is None
     assert journal_without((), "person:ben") is None

@@ -1,4 +1,4 @@
-"""What is kept of a conversation or a person, written out."""
+"""Export: everything stored of a conversation or a person, written out."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -38,32 +38,32 @@ from zeroclaw.value import replace
 REDACT = Redactor((SECRET,)).redact
 
 
-async def told(world: World, whose: str) -> list[tuple[str, str, str]]:
-    """Kind, who and the first line of each line that is written out."""
-    found = lines(await collect(world.store, whose, world.config.people), REDACT)
-    assert list(found) == sorted(found, key=lambda line: line.at)
-    return [(line.kind, line.by, line.text.partition("\n")[0]) for line in found]
+async def exported(world: World, subject: str) -> list[tuple[str, str, str]]:
+    """The kind, author and first text line of each exported record."""
+    records = lines(await collect(world.store, subject, world.config.people), REDACT)
+    assert list(records) == sorted(records, key=lambda record: record.at)
+    return [(line.kind, line.by, line.text.partition("\n")[0]) for line in records]
 
 
-async def test_a_conversation_is_written_out_whole(world: World) -> None:
-    """What was said, called, approved and answered, by whom, in order; secrets are redacted."""
+async def test_a_conversation_is_exported_whole(world: World) -> None:
+    """Messages, calls, approvals and answers with their authors, in order; secrets are redacted."""
     world.model.will(POKE, says("poked"))
     async with world.running() as house:
         await house.say(f"poke with {SECRET}")
         await house.advance(1)
-        assert "approval" not in [kind for kind, _, _ in await told(world, "ada")]
+        assert "approval" not in [kind for kind, _, _ in await exported(world, "ada")]
         await house.press()
         await house.advance(1)
         await house.say("/tool look {}")
-        [here] = await house.rows(RowKind.CONVERSATION)
-    found = await told(world, here.key)
-    assert found[0] == ("said", "Ada", f"poke with {MARKER}")
-    assert ("call", "poke", '{"a": 1}') in found
-    assert [one[1] for one in found if one[0] == "approval"] == ["Ada"]
-    assert [one[1] for one in found if one[0] == "result"] == ["poke", "look"]
-    assert ("answer", "", "poked") in found
-    assert ("said", "Ada", "/tool look {}") in found
-    assert ("call", "look", "{}") in found
+        [conversation] = await house.rows(RowKind.CONVERSATION)
+    records = await exported(world, conversation.key)
+    assert records[0] == ("said", "Ada", f"poke with {MARKER}")
+    assert ("call", "poke", '{"a": 1}') in records
+    assert [record[1] for record in records if record[0] == "approval"] == ["Ada"]
+    assert [record[1] for record in records if record[0] == "result"] == ["poke", "look"]
+    assert ("answer", "", "poked") in records
+    assert ("said", "Ada", "/tool look {}") in records
+    assert ("call", "look", "{}") in records
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,10 @@ async def test_a_conversation_is_written_out_whole(world: World) -> None:
         RowKind.CONVERSATION,
     ],
 )
-async def test_a_damaged_record_is_told_and_hides_nothing_else(world: World, kind: RowKind) -> None:
-    """Of a shared chat it may be anybody's; the export of a person goes on (P10)."""
+async def test_a_damaged_record_is_reported_and_hides_nothing_else(
+    world: World, kind: RowKind
+) -> None:
+    """In a shared chat it may be anyone's; the export of a person goes on (P10)."""
     world.model.will(POKE, says("poked"))
     async with world.running() as house:
         await house.say("poke", "ben", room="lobby")
@@ -86,28 +88,28 @@ async def test_a_damaged_record_is_told_and_hides_nothing_else(world: World, kin
         await house.say("mine", room="lobby")
         await house.say("of mine alone")
         [row, *_] = await house.rows(kind)
-    before = await told(world, "ada")
+    before = await exported(world, "ada")
     world.store.damage(row)
-    found = await told(world, "ada")
-    assert [one for one in found if one[0] != "damaged"] == before
-    assert [one[0] for one in found].count("damaged") == (kind is not RowKind.CONVERSATION)
+    records = await exported(world, "ada")
+    assert [record for record in records if record[0] != "damaged"] == before
+    assert [record[0] for record in records].count("damaged") == (kind is not RowKind.CONVERSATION)
 
 
-async def test_a_damaged_journal_and_a_damaged_note_are_told(world: World) -> None:
-    """Of a note nobody knows whose it is; whatever else stands around it is written out."""
+async def test_a_damaged_journal_and_a_damaged_note_are_reported(world: World) -> None:
+    """The owner of a damaged note is unknown; everything around it is exported."""
     world.model.will(LOOK, says("seen"))
     async with world.running() as house:
         await house.say("look")
-        [here] = await house.rows(RowKind.CONVERSATION)
-    entry = Append(log=LogKind.JOURNAL, stream=here.key, body=b"{")
+        [conversation] = await house.rows(RowKind.CONVERSATION)
+    entry = Append(log=LogKind.JOURNAL, stream=conversation.key, body=b"{")
     note = Put(kind=RowKind.NOTE, key="n", body=b"{")
     await world.store.write(entry, note)
-    found = [kind for kind, _, _ in await told(world, "ada")]
-    assert sorted(found) == ["answer", "call", "damaged", "damaged", "result", "said"]
+    kinds = [kind for kind, _, _ in await exported(world, "ada")]
+    assert sorted(kinds) == ["answer", "call", "damaged", "damaged", "result", "said"]
 
 
-async def test_whoever_answers_a_question_gets_nobody_elses_chat(world: World) -> None:
-    """An operator's press and `/approve` are theirs; what they were about is not (P8)."""
+async def test_an_approvers_export_omits_the_chat_whose_call_they_approved(world: World) -> None:
+    """An operator's press and `/approve` are theirs; the call they answered is not (P8)."""
     world.model.will(POKE, POKE, says("poked"))
     async with world.running() as house:
         await house.say("tulip", "ben")
@@ -115,98 +117,100 @@ async def test_whoever_answers_a_question_gets_nobody_elses_chat(world: World) -
         await house.say("/approve 2")
         assert house.texts("ben")[-1] == "poked"
         await house.say("mine")
-    assert await told(world, "ada") == [
+    assert await exported(world, "ada") == [
         ("said", "Ada", "/approve 2"),
         ("note", "", "`2`: approved: `poke`."),
         ("said", "Ada", "mine"),
         ("answer", "", "ok"),
     ]
-    assert ("said", "Ben", "tulip") in await told(world, "ben")
-    assert ("said", "Ada", "/approve 2") not in await told(world, "ben")
+    assert ("said", "Ben", "tulip") in await exported(world, "ben")
+    assert ("said", "Ada", "/approve 2") not in await exported(world, "ben")
 
 
 async def test_a_person_is_found_by_name_and_by_id(world: World) -> None:
-    """All their private chats, those that `/new` ended too, and nobody else's."""
+    """All their private chats, those that `/new` ended too, and no one else's."""
     async with world.running() as house:
         await house.say("mine")
         await house.say("/new")
         await house.say("mine too")
         await house.say("not mine", "ben")
-    by_name = await told(world, "ada")
-    assert by_name == await told(world, "person:ada")
+    by_name = await exported(world, "ada")
+    assert by_name == await exported(world, "person:ada")
     assert [text for kind, _, text in by_name if kind == "said"] == ["mine", "/new", "mine too"]
-    assert await told(world, "nobody") == []
+    assert await exported(world, "nobody") == []
 
 
-async def test_of_a_shared_chat_only_their_own_is_theirs(world: World) -> None:
-    """What they said there and what came of it; not what others asked and were told."""
+async def test_of_a_shared_chat_only_the_persons_own_turns_are_exported(world: World) -> None:
+    """Their messages there with their results; not other people's messages and answers."""
     world.model.will(LOOK, says("for ada"), LOOK, says("for ben"))
     async with world.running() as house:
         await house.say("from ada", room="club")
         await house.say("from ben", "ben", room="club")
         await house.say("/whoami", room="club")
-    found = await told(world, "ben")
-    assert [one for one in found if one[0] != "result"] == [
+    records = await exported(world, "ben")
+    assert [record for record in records if record[0] != "result"] == [
         ("said", "Ben", "from ben"),
         ("call", "look", "{}"),
         ("answer", "", "for ben"),
     ]
-    assert [one[0] for one in found].count("result") == 1
+    assert [record[0] for record in records].count("result") == 1
 
 
-async def test_after_a_damaged_entry_of_a_shared_chat_nothing_is_theirs_until_their_next_turn(
+async def test_after_a_damaged_entry_of_a_shared_chat_the_export_skips_to_their_next_turn(
     world: World,
 ) -> None:
-    """Somebody else's turn may begin there (P8)."""
+    """Another person's turn may begin there (P8)."""
     world.model.will(LOOK, says("for ada"), LOOK, says("for ben"), LOOK, says("again"))
     async with world.running() as house:
         await house.say("from ada", room="club")
         await house.say("from ben", "ben", room="club")
         await house.say("ada again", room="club")
-    [found] = await collect(world.store, "ada", world.config.people)
+    [source] = await collect(world.store, "ada", world.config.people)
 
     def is_bens(entry: entries.Entry | None) -> bool:
         return isinstance(entry, entries.TurnOpened) and entry.principal.id == "person:ben"
 
-    damaged = tuple(None if is_bens(one) else one for one in found.journal)
-    kinds = [line.kind for line in lines([replace(found, journal=damaged)], REDACT)]
+    damaged = tuple(None if is_bens(entry) else entry for entry in source.journal)
+    kinds = [line.kind for line in lines([replace(source, journal=damaged)], REDACT)]
     assert [kinds.count(kind) for kind in ("call", "result", "damaged")] == [2, 2, 1]
 
 
-async def test_whoever_is_known_by_the_journal_alone_is_found(world: World) -> None:
-    """Their message has gone by its age, the turn that it began has not."""
+async def test_a_person_named_only_by_the_journal_is_found(world: World) -> None:
+    """Their message was swept for its age, the turn that it began was not."""
     world.model.will(LOOK, says("seen"))
     async with world.running() as house:
         await house.say("look")
         await house.say("hello", "ben")
     world.store.forget(RowKind.INBOX)
-    found = await told(world, "ada")
-    assert [one[0] for one in found] == ["call", "result", "answer"]
+    records = await exported(world, "ada")
+    assert [record[0] for record in records] == ["call", "result", "answer"]
     for stream in await world.store.streams(LogKind.JOURNAL):
         await world.store.write(Trim(log=LogKind.JOURNAL, stream=stream, before=99))
-    assert [one[0] for one in await told(world, "ada")] == ["answer"], "its row knows whose it was"
+    assert [record[0] for record in await exported(world, "ada")] == ["answer"], (
+        "its row names the person"
+    )
     for kind in (RowKind.TURN, RowKind.ACTION):
         world.store.forget(kind)
-    assert await told(world, "ada") == []
+    assert await exported(world, "ada") == []
 
 
-async def test_whoever_is_known_by_the_entries_of_a_journal_alone_is_found(world: World) -> None:
-    """Rows go by when their turn began, and the journal keeps a turn that ended later whole."""
+async def test_a_person_named_only_by_journal_entries_is_found(world: World) -> None:
+    """Rows are swept by when their turn began; the journal keeps a turn that ended later whole."""
     world.model.will(LOOK, says("seen"))
     async with world.running() as house:
         await house.say("look")
         await house.say("hello", "ben")
     for kind in (RowKind.INBOX, RowKind.TURN, RowKind.ACTION):
         world.store.forget(kind)
-    assert [one[0] for one in await told(world, "ada")] == ["call", "result", "answer"]
+    assert [record[0] for record in await exported(world, "ada")] == ["call", "result", "answer"]
 
 
 def note(text: str, where: ConversationId) -> Note:
     return Note(number=0, text=text, by="Ada", at=EPOCH, conversation=where)
 
 
-async def test_what_is_remembered_of_a_person_or_a_group_is_written_out(world: World) -> None:
-    """All of it that `/forget` would take away: of a person what was said to the bot alone."""
+async def test_notes_of_a_person_or_a_group_are_exported(world: World) -> None:
+    """All notes that `/forget` would erase; a person's are those from private chats."""
     async with world.running() as house:
         await house.say("mine")
         await house.say("from ada", room="club")
@@ -216,18 +220,16 @@ async def test_what_is_remembered_of_a_person_or_a_group_is_written_out(world: W
         await notes.add("of:person:ada", note("milk", ConversationId("01ENDED")), most=9)
         await notes.add("of:person:ben", note("coffee", club), most=9)
         await notes.add("in:chat/bot/club", note("cake on Fridays", club), most=9)
-    assert [one for one in await told(world, "ada") if one[0] == "remembered"] == [
+    assert [record for record in await exported(world, "ada") if record[0] == "remembered"] == [
         ("remembered", "Ada", f"tea, {MARKER}"),
         ("remembered", "Ada", "milk"),
     ]
-    of_club = [text for kind, _, text in await told(world, club) if kind == "remembered"]
+    of_club = [text for kind, _, text in await exported(world, club) if kind == "remembered"]
     assert sorted(of_club) == ["cake on Fridays", "coffee"]
 
 
-async def test_what_somebody_said_before_they_had_a_name_is_written_out_under_it(
-    world: World,
-) -> None:
-    """As `/forget` takes it away."""
+async def test_messages_from_before_a_person_had_a_name_are_exported_under_it(world: World) -> None:
+    """As `/forget` erases them."""
     ada, ben = world.config.people
     world.configure(people=(ada,))
     async with world.running() as house:
@@ -235,26 +237,24 @@ async def test_what_somebody_said_before_they_had_a_name_is_written_out_under_it
         world.configure(people=(ada, ben))
         await house.ask("reload")
         await house.say("rose of ben", "ben", room="lobby")
-    said = [text for kind, _, text in await told(world, "ben") if kind == "said"]
-    assert said == ["tulip of ben", "rose of ben"]
+    texts = [text for kind, _, text in await exported(world, "ben") if kind == "said"]
+    assert texts == ["tulip of ben", "rose of ben"]
 
 
-async def test_what_somebody_said_under_an_earlier_name_is_written_out(world: World) -> None:
-    """As `/forget` takes it away."""
+async def test_messages_under_a_persons_earlier_name_are_exported(world: World) -> None:
+    """As `/forget` erases them."""
     ada, ben = world.config.people
     async with world.running() as house:
         await house.say("tulip of ben", "ben", room="lobby")
         world.configure(people=(ada, ben.model_copy(update={"name": "benedict"})))
         await house.ask("reload")
         await house.say("rose of ben", "ben", room="lobby")
-    said = [text for kind, _, text in await told(world, "benedict") if kind == "said"]
-    assert said == ["tulip of ben", "rose of ben"]
+    texts = [text for kind, _, text in await exported(world, "benedict") if kind == "said"]
+    assert texts == ["tulip of ben", "rose of ben"]
 
 
-async def test_by_a_sender_all_is_written_out_that_is_remembered_in_their_own_chat(
-    world: World,
-) -> None:
-    """Under the name that the configuration gave them since, too: `/forget` takes it by the sender."""
+async def test_an_export_by_sender_id_has_all_notes_of_their_own_chat(world: World) -> None:
+    """Those under their later configured name too, as `/forget` erases them by sender."""
     ada, ben = world.config.people
     world.configure(people=(ada,))
     async with world.running() as house:
@@ -262,29 +262,32 @@ async def test_by_a_sender_all_is_written_out_that_is_remembered_in_their_own_ch
         world.configure(people=(ada, ben))
         await house.ask("reload")
         await house.say("rose", "ben")
-        [here] = [ConversationId(row.key) for row in await house.rows(RowKind.CONVERSATION)]
-        await Notes(world.store).add("of:person:ben", note("tea", here), most=9)
-    for whose in (ben.ids[0], "ben", here):
-        told_of = await told(world, whose)
-        assert [text for kind, _, text in told_of if kind == "said"] == ["tulip", "rose"]
-        assert [text for kind, _, text in told_of if kind == "remembered"] == ["tea"]
+        [conversation] = [ConversationId(row.key) for row in await house.rows(RowKind.CONVERSATION)]
+        await Notes(world.store).add("of:person:ben", note("tea", conversation), most=9)
+    for subject in (ben.ids[0], "ben", conversation):
+        records = await exported(world, subject)
+        assert [text for kind, _, text in records if kind == "said"] == ["tulip", "rose"]
+        assert [text for kind, _, text in records if kind == "remembered"] == ["tea"]
 
 
 def test_a_summary_is_part_of_a_conversation_and_of_no_person() -> None:
-    """It is of everybody's words."""
+    """It summarises everyone's words."""
     at = datetime(2026, 1, 1, tzinfo=UTC)
     journal = (entries.Compacted(summary="they met", kept=0, at=at, usage=NO_USAGE),)
-    here = ConversationId("01HERE")
-    assert [line.text for line in lines([Source(conversation=here, journal=journal)], str)] == [
-        "they met"
-    ]
+    conversation = ConversationId("01HERE")
+    assert [
+        line.text for line in lines([Source(conversation=conversation, journal=journal)], str)
+    ] == ["they met"]
     assert (
-        lines([Source(conversation=here, journal=journal, only=frozenset({"person:ada"}))], str)
+        lines(
+            [Source(conversation=conversation, journal=journal, only=frozenset({"person:ada"}))],
+            str,
+        )
         == ()
     )
 
 
-# --- their forms ----------------------------------------------------------------------------------
+# --- formats ----------------------------------------------------------------------------------
 
 LINE = Record(
     kind="said",
@@ -307,43 +310,43 @@ def test_a_line_is_plain_json() -> None:
 
 
 def test_a_page_runs_nothing_and_loads_nothing() -> None:
-    """Whatever stands in a text is shown as text."""
-    made = page("what <was> said", [LINE])
-    assert "<script" not in made
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in made
-    assert "&lt;b&gt;Ada&lt;/b&gt;" in made
-    assert "default-src 'none'" in made
-    assert "http" not in made.replace("http-equiv", "")
+    """Markup in a text is shown as text."""
+    html = page("what <was> said", [LINE])
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in html
+    assert "&lt;b&gt;Ada&lt;/b&gt;" in html
+    assert "default-src 'none'" in html
+    assert "http" not in html.replace("http-equiv", "")
 
 
 def test_a_page_is_for_phones_and_screen_readers_too() -> None:
-    made = page("x", [LINE])
-    assert '<meta name="viewport" content="width=device-width">' in made
-    assert made.count("<main>") == made.count("</main>") == 1
+    html = page("x", [LINE])
+    assert '<meta name="viewport" content="width=device-width">' in html
+    assert html.count("<main>") == html.count("</main>") == 1
 
 
 @pytest.mark.parametrize("by", ["", "Ada"])
-def test_a_page_names_who_spoke(by: str) -> None:
-    """The bot needs no name."""
-    made = page(
+def test_a_page_names_the_author(by: str) -> None:
+    """The bot's records have no author."""
+    html = page(
         "x", [Record(kind="answer", at=LINE.at, conversation=LINE.conversation, text="y", by=by)]
     )
-    assert f"<header>answer{' Ada' if by else ''} <time" in made
+    assert f"<header>answer{' Ada' if by else ''} <time" in html
 
 
-# --- their order -----------------------------------------------------------------------------------
+# --- order -----------------------------------------------------------------------------------
 
-HERE = ConversationId("01HERE")
-PLACE = Address(channel="chat", account="bot", chat="1", direct=True)
+CONVERSATION = ConversationId("01HERE")
+ADDRESS = Address(channel="chat", account="bot", chat="1", direct=True)
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
 
 
 class Story:
-    """Makes what a daemon stores, in order, on a clock that anything may happen to."""
+    """Makes the rows that a daemon stores, in order, on a clock that may jump."""
 
     def __init__(self) -> None:
         self.at = EPOCH
-        self.told: list[str] = []
+        self.texts: list[str] = []
         self.inbox: list[Row] = []
         self.outbox: list[Row] = []
         self.journal: list[entries.Entry] = []
@@ -359,13 +362,15 @@ class Story:
         raise NotImplementedError(seconds)
 
     def command(self) -> None:
-        self.says(Obeyed(text=self._next()))
-        put = outbox_row(self._ids.ulid(), TextPost(address=PLACE, text=self._next()), HERE)
+        self.admit(Obeyed(text=self._next()))
+        put = outbox_row(
+            self._ids.ulid(), TextPost(address=ADDRESS, text=self._next()), CONVERSATION
+        )
         self.outbox.append(_row(put))
 
     def turn(self, *passes_us: int) -> None:
         turn = TurnId(self._ids.ulid())
-        item = self.says(PersonMessage(text=self._next()))
+        item = self.admit(PersonMessage(text=self._next()))
         call = ToolCall(id="c", name="look", arguments=self._next())
         opened = entries.TurnOpened(
             turn=turn,
@@ -379,28 +384,28 @@ class Story:
             call=call,
         )
         self.journal.append(opened)
-        for passed in passes_us:
-            self.at += timedelta(microseconds=passed)
+        for passed_us in passes_us:
+            self.at += timedelta(microseconds=passed_us)
             result = ToolMessage(content=self._next(), tool_call_id="c", tool_name="look")
             action = ActionId(self._ids.ulid())
             self.journal.append(
                 entries.CallFinished(action=action, result=result, outcome="ok", at=self.at)
             )
         put = outbox_row(
-            self._ids.ulid(), TextPost(turn=turn, address=PLACE, text=self._next()), HERE
+            self._ids.ulid(), TextPost(turn=turn, address=ADDRESS, text=self._next()), CONVERSATION
         )
         self.outbox.append(_row(put))
 
-    def found(self) -> Source:
+    def source(self) -> Source:
         return Source(
-            conversation=HERE, rows=(*self.inbox, *self.outbox), journal=tuple(self.journal)
+            conversation=CONVERSATION, rows=(*self.inbox, *self.outbox), journal=tuple(self.journal)
         )
 
-    def says(self, content: Content, principal: Principal = ADA) -> ItemId:
+    def admit(self, content: Content, principal: Principal = ADA) -> ItemId:
         item = Item(
             id=ItemId(self._ids.ulid()),
-            conversation=HERE,
-            address=PLACE,
+            conversation=CONVERSATION,
+            address=ADDRESS,
             principal=principal,
             content=content,
             admitted_at=self.at,
@@ -409,8 +414,8 @@ class Story:
         return item.id
 
     def _next(self) -> str:
-        self.told.append(f"{len(self.told)}")
-        return self.told[-1]
+        self.texts.append(f"{len(self.texts)}")
+        return self.texts[-1]
 
 
 @pytest.mark.parametrize(
@@ -422,13 +427,13 @@ class Story:
         ("person:ada", "Ada", "Ada"),
     ],
 )
-def test_a_name_that_a_person_chose_follows_theirs_in_quotes(
+def test_a_display_name_follows_the_verified_name_in_quotes(
     id_: str, display: str, by: str
 ) -> None:
-    """Who may call themselves anything is told by what the operator calls them, or their id. P5."""
+    """A display name can be anything, so the configured name or the id comes first. P5."""
     story = Story()
-    story.says(PersonMessage(text="x"), replace(ADA, id=id_, display=display))
-    assert [line.by for line in lines([story.found()], REDACT)] == [by]
+    story.admit(PersonMessage(text="x"), replace(ADA, id=id_, display=display))
+    assert [line.by for line in lines([story.source()], REDACT)] == [by]
 
 
 @pytest.mark.parametrize(
@@ -439,15 +444,15 @@ def test_a_name_that_a_person_chose_follows_theirs_in_quotes(
         (Amend(message="p1", text="a rose", own="a rose"), "a rose"),
     ],
 )
-def test_a_command_or_a_late_edit_is_written_as_it_was_typed(content: Content, typed: str) -> None:
+def test_a_command_or_a_late_edit_is_exported_as_typed(content: Content, typed: str) -> None:
     """A command has no text of its own (P1)."""
     story = Story()
-    story.says(content)
-    assert [line.text for line in lines([story.found()], REDACT)] == [typed]
+    story.admit(content)
+    assert [line.text for line in lines([story.source()], REDACT)] == [typed]
 
 
 def _row(put: Put) -> Row:
-    return Row(kind=put.kind, key=put.key, version=1, body=put.body, conversation=HERE)
+    return Row(kind=put.kind, key=put.key, version=1, body=put.body, conversation=CONVERSATION)
 
 
 AN_HOUR_US = 3_600_000_000
@@ -463,8 +468,10 @@ PASSES = st.integers(0, 2_000)
         max_size=6,
     )
 )
-def test_the_order_is_that_of_making(steps: list[tuple[int, list[int] | None]]) -> None:
-    """Whatever the wall clock did between two messages, and where it stood still (P10)."""
+def test_records_are_in_the_order_in_which_they_were_made(
+    steps: list[tuple[int, list[int] | None]],
+) -> None:
+    """Even if the wall clock jumps or stands still between two messages (P10)."""
     story = Story()
     for jump, passes in steps:
         story.at += timedelta(microseconds=jump)
@@ -472,4 +479,4 @@ def test_the_order_is_that_of_making(steps: list[tuple[int, list[int] | None]]) 
             story.command()
         else:
             story.turn(*passes)
-    assert [line.text for line in lines([story.found()], str)] == story.told
+    assert [line.text for line in lines([story.source()], str)] == story.texts

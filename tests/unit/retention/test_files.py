@@ -1,4 +1,4 @@
-"""Files that came with messages, or that the bot sent, go with what was said, and are named where it is written out."""
+"""Received and sent files are erased and swept with their messages, and exports name them."""
 
 import asyncio
 import hashlib
@@ -28,34 +28,34 @@ from zeroclaw.value import replace
 async def send(house: House, name: str, content: bytes, who: str = "ada", room: str = "") -> None:
     platform = house.world.platforms["chat"]
     platform.files[name] = content
-    one = Attachment(reference=name, name=name, media_type="text/plain")
-    envelope = replace(house.envelope(Said(text="look"), who, room=room), attachments=(one,))
+    attachment = Attachment(reference=name, name=name, media_type="text/plain")
+    envelope = replace(house.envelope(Said(text="look"), who, room=room), attachments=(attachment,))
     await platform.say(envelope)
     await house.settle()
 
 
 async def digests(world: World) -> list[str]:
-    """The blobs that the rows of files name."""
-    found = await world.store.select(Query(kind=RowKind.ATTACHMENT))
-    return [ATTACHMENTS.of(row).digest for row in found]
+    """The digests that the attachment rows name."""
+    rows = await world.store.select(Query(kind=RowKind.ATTACHMENT))
+    return [ATTACHMENTS.of(row).digest for row in rows]
 
 
-async def test_files_of_a_private_chat_go_when_they_are_forgotten(world: World) -> None:
-    """With their bytes; the same bytes stay where somebody else sent them too."""
+async def test_files_of_a_private_chat_are_erased(world: World) -> None:
+    """With their bytes; the same bytes stay if another person sent them too."""
     async with world.running() as house:
         await send(house, "own.txt", b"only mine")
         await send(house, "both.txt", b"of both")
         await send(house, "both.txt", b"of both", "ben")
-        own, both, _ = await digests(world)
+        own, shared, _ = await digests(world)
         await house.advance(1)
         await forget(house)
-        assert await digests(world) == [both]
+        assert await digests(world) == [shared]
         assert await world.store.blob(own) is None
-        assert await world.store.blob(both) == b"of both"
+        assert await world.store.blob(shared) == b"of both"
 
 
-async def test_files_go_although_the_clock_was_set_back_since(world: World) -> None:
-    """It says that they were stored in the future, and so after they were forgotten."""
+async def test_files_are_erased_although_the_clock_was_set_back_since(world: World) -> None:
+    """By that clock they were stored in the future, after the request to erase them."""
     async with world.running() as house:
         await send(house, "own.txt", b"only mine")
         [own] = await digests(world)
@@ -64,8 +64,8 @@ async def test_files_go_although_the_clock_was_set_back_since(world: World) -> N
         assert await world.store.blob(own) is None
 
 
-async def test_files_in_a_shared_chat_go_with_their_sender(world: World) -> None:
-    """Everybody else's stay."""
+async def test_files_in_a_shared_chat_are_erased_with_their_sender(world: World) -> None:
+    """Other people's stay."""
     async with world.running() as house:
         await send(house, "a.txt", b"of ada", room="garden")
         await send(house, "b.txt", b"of ben", "ben", room="garden")
@@ -77,77 +77,79 @@ async def test_files_in_a_shared_chat_go_with_their_sender(world: World) -> None
         assert await world.store.blob(ben) == b"of ben"
 
 
-async def test_who_else_needs_the_bytes_is_looked_up_once_for_many_files(world: World) -> None:
+async def test_other_users_of_the_bytes_are_looked_up_once_for_many_files(world: World) -> None:
     """Not again before each commit; the bytes go with the last of the files that need them."""
-    seen: list[str] = []
+    events: list[str] = []
     select = world.store.select
 
-    async def noted(query: Query) -> tuple[Row, ...]:
-        seen.extend(["looked up"] * (query.kind is RowKind.RESULT))
+    async def select_and_note(query: Query) -> tuple[Row, ...]:
+        events.extend(["looked up"] * (query.kind is RowKind.RESULT))
         return await select(query)
 
-    def note(commit: Commit) -> None:
-        gone = [one for one in commit.writes if isinstance(one, Delete)]
-        if any(one.kind is RowKind.ATTACHMENT for one in gone):
-            dropped = sum(isinstance(one, DropBlob) for one in commit.writes)
-            seen.append(f"{len(gone)} gone, {dropped} dropped")
+    def note_commit(commit: Commit) -> None:
+        deletes = [write for write in commit.writes if isinstance(write, Delete)]
+        if any(delete.kind is RowKind.ATTACHMENT for delete in deletes):
+            dropped = sum(isinstance(write, DropBlob) for write in commit.writes)
+            events.append(f"{len(deletes)} gone, {dropped} dropped")
 
     async with world.running() as house:
         await send(house, "own.txt", b"only mine")
         [row] = await world.store.select(Query(kind=RowKind.ATTACHMENT))
-        more = (
-            ATTACHMENTS.put(f"{row.key}{one}", ATTACHMENTS.of(row), conversation=row.conversation)
-            for one in range(200)
+        copies = (
+            ATTACHMENTS.put(
+                f"{row.key}{number}", ATTACHMENTS.of(row), conversation=row.conversation
+            )
+            for number in range(200)
         )
-        await world.store.write(*more)
+        await world.store.write(*copies)
         await house.advance(1)
-        world.store.select, world.store.before = noted, note
+        world.store.select, world.store.before = select_and_note, note_commit
         await forget(house)
         ends = ["100 gone, 0 dropped", "100 gone, 0 dropped", "1 gone, 1 dropped"]
-        first = seen.index(ends[0])
-        assert seen[first : first + 3] == ends
+        first = events.index(ends[0])
+        assert events[first : first + 3] == ends
 
 
 @pytest.mark.parametrize("room", ["", "garden"])
-async def test_their_bytes_go_wherever_a_wish_is_cut_off(world: World, room: str) -> None:
-    """They are known by the rows of files, which go after them; others keep what they share."""
+async def test_bytes_are_dropped_wherever_an_erasure_is_cut_off(world: World, room: str) -> None:
+    """Attachment rows name them and are erased after them; bytes shared with others stay."""
     async with world.running() as house:
         await send(house, "own.txt", b"only mine", room=room)
         await send(house, "both.txt", b"of both", room=room)
         await send(house, "both.txt", b"of both", "ben", room=room)
-        own, both, _ = await digests(world)
+        own, shared, _ = await digests(world)
         await house.advance(1)
         await house.say("/forget")
         code = code_of(house.texts()[-1])
         world.store.cut_after(DurablePoint.HOUSEKEEPING)
         await house.say(f"/forget {code}")
     await cut_off_everywhere(world)
-    assert await digests(world) == [both]
+    assert await digests(world) == [shared]
     assert await world.store.blob(own) is None
-    assert await world.store.blob(both) == b"of both"
+    assert await world.store.blob(shared) == b"of both"
 
 
-async def test_a_file_that_is_on_its_way_does_not_come_back(world: World) -> None:
-    """Its person is forgotten while it is fetched; what comes then belongs to nobody."""
-    held = asyncio.Event()
+async def test_a_file_being_fetched_during_an_erasure_does_not_come_back(world: World) -> None:
+    """Its person is forgotten while it is fetched; the fetched bytes are dropped."""
+    is_released = asyncio.Event()
 
     async def hold(call: Call) -> None:
         if call.name == "fetch":
-            await held.wait()
+            await is_released.wait()
 
     async with world.running() as house:
         world.platforms["chat"].before = hold
         await send(house, "a.txt", b"tulip")
         await forget(house)
         assert house.texts()[-1] == "Done: what you said to me is removed."
-        held.set()
+        is_released.set()
         await house.settle()
         assert await digests(world) == []
         assert await world.store.blob(hashlib.sha256(b"tulip").hexdigest()) is None
 
 
-async def test_files_go_with_their_age(world: World) -> None:
-    """Their bytes after the days of blobs, what is known of them with the messages."""
+async def test_files_are_swept_by_age(world: World) -> None:
+    """Their bytes after `blobs_days`, their rows with the messages."""
     async with world.running() as house:
         await send(house, "a.txt", b"old")
         [old] = await digests(world)
@@ -163,14 +165,14 @@ async def test_files_go_with_their_age(world: World) -> None:
         assert await house.rows(RowKind.INBOX) == ()
 
 
-async def test_files_are_named_where_a_conversation_is_written_out(world: World) -> None:
-    """Each person's are theirs."""
+async def test_an_export_names_files(world: World) -> None:
+    """Each person's export names their own files."""
     async with world.running() as house:
         await send(house, "a.txt", b"of ada", room="garden")
         await send(house, "b.txt", b"of ben", "ben", room="garden")
-    found = lines(await collect(world.store, "ben", ()), str)
-    told = [line.text for line in found if line.kind == "file"]
-    assert told == ["2. `b.txt`: text, 6 bytes"]
+    records = lines(await collect(world.store, "ben", ()), str)
+    texts = [line.text for line in records if line.kind == "file"]
+    assert texts == ["2. `b.txt`: text, 6 bytes"]
 
 
 # --- files that the bot sent ----------------------------------------------------------------------
@@ -184,7 +186,7 @@ def sending(world: World) -> World:
     return world
 
 
-async def have_sent(house: House, content: str, who: str = "ada", room: str = "") -> None:
+async def send_from_bot(house: House, content: str, who: str = "ada", room: str = "") -> None:
     """Have the model write a file and send it."""
     write = f'{{"path": "a.txt", "content": "{content}"}}'
     house.world.model.otherwise(
@@ -195,40 +197,40 @@ async def have_sent(house: House, content: str, who: str = "ada", room: str = ""
     await house.say("send it", who, room=room)
 
 
-async def sent(world: World) -> list[tuple[Row, rows.FilePost]]:
-    read = [(row, OUTBOX.of(row)) for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
-    return [(row, item) for row, item in read if isinstance(item, rows.FilePost)]
+async def file_posts(world: World) -> list[tuple[Row, rows.FilePost]]:
+    posts = [(row, OUTBOX.of(row)) for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
+    return [(row, item) for row, item in posts if isinstance(item, rows.FilePost)]
 
 
-async def test_sent_files_of_a_private_chat_go_when_they_are_forgotten(sending: World) -> None:
-    """With their bytes; the same bytes stay where somebody else was sent them too."""
+async def test_sent_files_of_a_private_chat_are_erased(sending: World) -> None:
+    """With their bytes; the same bytes stay if another person was sent them too."""
     async with sending.running() as house:
-        await have_sent(house, "only mine")
-        await have_sent(house, "of both")
-        await have_sent(house, "of both", "ben")
-        (_, own), (_, both), (bens, _) = await sent(sending)
+        await send_from_bot(house, "only mine")
+        await send_from_bot(house, "of both")
+        await send_from_bot(house, "of both", "ben")
+        (_, own), (_, shared), (bens, _) = await file_posts(sending)
         await house.advance(1)
         await forget(house)
-        assert [row.key for row, _ in await sent(sending)] == [bens.key]
+        assert [row.key for row, _ in await file_posts(sending)] == [bens.key]
         assert await sending.store.blob(own.digest) is None
-        assert await sending.store.blob(both.digest) == b"of both"
+        assert await sending.store.blob(shared.digest) == b"of both"
 
 
-async def test_files_of_a_shared_chat_go_with_whoever_wished_for_them(sending: World) -> None:
+async def test_sent_files_of_a_shared_chat_are_erased_with_their_requester(sending: World) -> None:
     async with sending.running() as house:
-        await have_sent(house, "of ada", room="garden")
-        await have_sent(house, "of ben", "ben", room="garden")
-        (_, adas), (bens, _) = await sent(sending)
+        await send_from_bot(house, "of ada", room="garden")
+        await send_from_bot(house, "of ben", "ben", room="garden")
+        (_, adas), (bens, _) = await file_posts(sending)
         await house.advance(1)
         await forget(house)
-        assert [row.key for row, _ in await sent(sending)] == [bens.key]
+        assert [row.key for row, _ in await file_posts(sending)] == [bens.key]
         assert await sending.store.blob(adas.digest) is None
 
 
-async def test_a_file_goes_by_the_age_of_messages_once_it_is_delivered(sending: World) -> None:
+async def test_a_delivered_file_is_swept_by_the_age_of_messages(sending: World) -> None:
     async with sending.running() as house:
-        await have_sent(house, "milk")
-        [(row, _)] = await sent(sending)
+        await send_from_bot(house, "milk")
+        [(row, _)] = await file_posts(sending)
         settings = RetentionSettings(messages_days=10, approvals_days=100)
         now = sending.clock.now()
         assert row.state == "delivered"
@@ -238,16 +240,16 @@ async def test_a_file_goes_by_the_age_of_messages_once_it_is_delivered(sending: 
         assert not may_go(OUTBOX, waiting, horizons(settings, now + timedelta(days=99)))
 
 
-async def test_an_export_names_what_was_sent_to_a_person_and_no_other(sending: World) -> None:
+async def test_an_export_names_only_the_files_sent_to_that_person(sending: World) -> None:
     async with sending.running() as house:
-        await have_sent(house, "milk", "ben", room="garden")
-        await have_sent(house, "eggs!", "ada", room="garden")
-        found = await collect(sending.store, "person:ada", ())
-        told = [one.text for one in lines(found, str) if one.kind == "sent"]
-        assert told == ["`a.txt`, 5 bytes: here"]
-        [garden, *_] = {one.conversation for one in found}
-        everybodys = lines(await collect(sending.store, garden, ()), str)
-        assert [one.text for one in everybodys if one.kind == "sent"] == [
+        await send_from_bot(house, "milk", "ben", room="garden")
+        await send_from_bot(house, "eggs!", "ada", room="garden")
+        sources = await collect(sending.store, "person:ada", ())
+        texts = [record.text for record in lines(sources, str) if record.kind == "sent"]
+        assert texts == ["`a.txt`, 5 bytes: here"]
+        [garden, *_] = {source.conversation for source in sources}
+        records = lines(await collect(sending.store, garden, ()), str)
+        assert [record.text for record in records if record.kind == "sent"] == [
             "`a.txt`, 4 bytes: here",
             "`a.txt`, 5 bytes: here",
         ]

@@ -1,4 +1,4 @@
-"""What is old enough to go, and what never is; every kind of row is declared by a room."""
+"""Which rows are old enough to sweep, and which never are; a table declares every kind of row."""
 
 from datetime import datetime, timedelta
 
@@ -42,9 +42,9 @@ from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import TurnLimits
 
 DAY = timedelta(days=1)
-HERE = ConversationId("01HERE")
+CONVERSATION = ConversationId("01HERE")
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
-PLACE = Address(channel="chat", account="bot", chat="ada", direct=True)
+ADDRESS = Address(channel="chat", account="bot", chat="ada", direct=True)
 AT = Horizons(
     now=EPOCH,
     ages={Age.MESSAGES: EPOCH - 10 * DAY, Age.APPROVALS: EPOCH - 5 * DAY},
@@ -54,7 +54,7 @@ AT = Horizons(
 
 
 def key(days: float) -> str:
-    """A ulid made so many days ago."""
+    """A ULID made `days` days ago."""
     return CountingIds(clock=ManualClock(EPOCH - days * DAY)).ulid()
 
 
@@ -62,35 +62,35 @@ def row(kind: RowKind, state: str, days: float, *, due_at: datetime | None = Non
     return Row(kind=kind, key=key(days), version=1, body=b"", state=state, due_at=due_at)
 
 
-def of(put: Put, state: str) -> Row:
+def stored_row(put: Put, state: str) -> Row:
     return rows.stored(Put(kind=put.kind, key=put.key, body=put.body, state=state), 1)
 
 
 def text(days: float, state: str) -> Row:
-    return of(rows.outbox_row(key(days), rows.TextPost(address=PLACE, text="x")), state)
+    return stored_row(rows.outbox_row(key(days), rows.TextPost(address=ADDRESS, text="x")), state)
 
 
 def card(days: float, state: str) -> Row:
-    made = Card(key="c", asked_by="Ada", calls=(), deadline_at=EPOCH, choices=())
+    card_value = Card(key="c", asked_by="Ada", calls=(), deadline_at=EPOCH, choices=())
     put = rows.outbox_row(
-        key(days), rows.ApprovalCard(address=PLACE, card=made, approvals=()), HERE
+        key(days), rows.ApprovalCard(address=ADDRESS, card=card_value, approvals=()), CONVERSATION
     )
-    return of(put, state)
+    return stored_row(put, state)
 
 
-def kept(days: float) -> Row:
+def stored_result(days: float) -> Row:
     blob = PutBlob(digest="0" * 64, body=b"")
-    put = kept_put(HERE, blob, EPOCH - days * DAY)
+    put = kept_put(CONVERSATION, blob, EPOCH - days * DAY)
     return Row(kind=put.kind, key=put.key, version=1, body=put.body)
 
 
-def question(days: float, state: approvals.State) -> Row:
-    one = approvals.Approval(
+def approval(days: float, state: approvals.State) -> Row:
+    request = approvals.Approval(
         id=ApprovalId("unguessable"),
         action=ActionId("a"),
         action_hash="ab",
         tool="shell",
-        conversation=HERE,
+        conversation=CONVERSATION,
         turn=TurnId("t"),
         requester=ADA,
         approvers=(),
@@ -102,7 +102,7 @@ def question(days: float, state: approvals.State) -> Row:
         state=state,
         at=None if state == "pending" else EPOCH - days * DAY,
     )
-    return rows.stored(approvals.to_put(one), 1)
+    return rows.stored(approvals.to_put(request), 1)
 
 
 ROWS: dict[str, tuple[Row, bool]] = {
@@ -119,16 +119,16 @@ ROWS: dict[str, tuple[Row, bool]] = {
     "an answer on its way": (text(99, "sending"), False),
     "a card goes with its questions": (card(6, "delivered"), True),
     "a younger card": (card(4, "delivered"), False),
-    "an ended question": (question(6, "denied"), True),
-    "a younger question": (question(4, "approved"), False),
-    "an open question": (question(99, "pending"), False),
+    "an ended question": (approval(6, "denied"), True),
+    "a younger question": (approval(4, "approved"), False),
+    "an open question": (approval(99, "pending"), False),
     "an old call": (row(RowKind.ACTION, "", 6), True),
     "a younger call": (row(RowKind.ACTION, "", 4), False),
     "a grant that ended": (row(RowKind.GRANT, "open", 1, due_at=EPOCH - DAY), True),
     "a grant that holds": (row(RowKind.GRANT, "open", 99, due_at=EPOCH), False),
     "a grant without an end": (row(RowKind.GRANT, "open", 99), False),
-    "a result that was cut": (kept(11), True),
-    "a younger one": (kept(9), False),
+    "a result that was cut": (stored_result(11), True),
+    "a younger one": (stored_result(9), False),
     "a note": (row(RowKind.NOTE, "", 99), False),
     "where a chat leads": (row(RowKind.ADDRESS, "", 99), False),
     "the halt switch": (row(RowKind.SWITCH, "on", 99), False),
@@ -136,14 +136,14 @@ ROWS: dict[str, tuple[Row, bool]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_goes_when_it_has_ended_and_is_old(name: str) -> None:
-    """Whatever still waits for something stays, whatever its age."""
-    one, expected = ROWS[name]
-    assert may_go(TABLES[one.kind], one, AT) == expected
+def test_a_row_may_go_when_it_has_ended_and_is_old(name: str) -> None:
+    """A row that still waits for something stays at any age."""
+    row, expected = ROWS[name]
+    assert may_go(TABLES[row.kind], row, AT) == expected
 
 
 def test_nothing_that_is_under_way_may_go() -> None:
-    """The states that make a conversation busy are none of those that end a row."""
+    """The states that make a conversation busy are not among those that end a row."""
     assert not any(
         may_go(table, Row(kind=table.kind, key=key(999), version=1, body=b"", state=state), AT)
         for table, state in BUSY
@@ -151,15 +151,15 @@ def test_nothing_that_is_under_way_may_go() -> None:
 
 
 @given(st.integers(0, 10**12), st.integers(-5000, 5000))
-def test_a_ulid_tells_when_it_was_made(milliseconds: int, by: int) -> None:
-    """To the millisecond, whatever follows its time."""
+def test_a_ulid_holds_the_time_it_was_made(milliseconds: int, by: int) -> None:
+    """To the millisecond, whatever its random part is."""
     at = datetime.fromtimestamp(0, tz=EPOCH.tzinfo) + timedelta(milliseconds=milliseconds)
     ulid = CountingIds(clock=ManualClock(at)).ulid()
     assert is_before(ulid, at + timedelta(milliseconds=by)) == (by > 0)
 
 
-def test_days_are_halved_when_the_disk_is_full_but_for_the_audit() -> None:
-    """0 is for ever, and stays so."""
+def test_a_full_disk_halves_all_days_except_those_of_the_audit() -> None:
+    """0 means for ever, and stays so."""
     settings = RetentionSettings(messages_days=8, approvals_days=0, blobs_days=4, audit_days=8)
     assert horizons(settings, EPOCH, halved=2) == Horizons(
         now=EPOCH,
@@ -175,15 +175,15 @@ def test_days_are_halved_when_the_disk_is_full_but_for_the_audit() -> None:
     [(1, 1_000_000, False), (1, 1_000_001, True), (0, 10**15, False)],
 )
 def test_the_bound_is_in_megabytes(bound_mb: int, used_bytes: int, expected: bool) -> None:
-    """0 is none."""
+    """0 means no bound."""
     assert is_over(RetentionSettings(max_disk_mb=bound_mb), used_bytes) == expected
 
 
 # --- journals -------------------------------------------------------------------------------------
 
 
-def turn(day: int, *, calls: int = 0, ended: bool = True) -> list[entries.Entry]:
-    """A turn of one day, with a batch of calls and an end where it has one."""
+def turn(day: int, *, calls: int = 0, is_ended: bool = True) -> list[entries.Entry]:
+    """A turn of one day, with a batch of calls and, if `ended`, an end."""
     at = EPOCH + day * DAY
     opened = entries.TurnOpened(
         turn=TurnId(f"t{day}"),
@@ -194,30 +194,30 @@ def turn(day: int, *, calls: int = 0, ended: bool = True) -> list[entries.Entry]
         limits=TurnLimits(max_rounds=5),
         at=at,
     )
-    found: list[entries.Entry] = [opened]
+    entries_of_turn: list[entries.Entry] = [opened]
     if calls:
-        asked = tuple(ToolCall(id=f"{n}", name="look", arguments="{}") for n in range(calls))
+        calls_made = tuple(ToolCall(id=f"{n}", name="look", arguments="{}") for n in range(calls))
         actions = [ActionId(f"{day}.{n}") for n in range(calls)]
         verdicts = tuple(Allowed(action=action) for action in actions)
-        found += [
+        entries_of_turn += [
             entries.AssistantReceived(
-                message=AssistantMessage(tool_calls=asked), usage=NO_USAGE, at=at
+                message=AssistantMessage(tool_calls=calls_made), usage=NO_USAGE, at=at
             ),
             entries.Gated(verdicts=verdicts, at=at),
         ]
         for action in actions:
             result = ToolMessage(content="r", tool_call_id="", tool_name="look")
-            found += [
+            entries_of_turn += [
                 entries.CallStarted(action=action, at=at),
                 entries.CallFinished(action=action, result=result, outcome="ok", at=at),
             ]
-        found.append(entries.BatchAppended(at=at))
-    if ended:
+        entries_of_turn.append(entries.BatchAppended(at=at))
+    if is_ended:
         answer = AssistantMessage(content=f"answer {day}")
-        found.append(
+        entries_of_turn.append(
             entries.TurnFinished(reason="model_stop", usage=NO_USAGE, at=at, message=answer)
         )
-    return found
+    return entries_of_turn
 
 
 def noted(day: int) -> entries.Entry:
@@ -233,11 +233,11 @@ JOURNALS: dict[str, tuple[list[Step], int, int | None]] = {
     "nothing is there": ([], 5, None),
     "nothing is old": (steps(turn(9)), 5, None),
     "all is old": (steps(turn(0), turn(1)), 5, 5),
-    "a turn that is not over stays": (steps(turn(0), turn(1, ended=False)), 5, 3),
-    "the only turn is not over": (steps(turn(0, ended=False)), 5, None),
+    "a turn that is not over stays": (steps(turn(0), turn(1, is_ended=False)), 5, 3),
+    "the only turn is not over": (steps(turn(0, is_ended=False)), 5, None),
     "the younger turn stays": (steps(turn(0), turn(9)), 5, 3),
     "a turn that became old half-way stays": (
-        steps(turn(0), turn(4, calls=1, ended=False), turn(6)[1:]),
+        steps(turn(0), turn(4, calls=1, is_ended=False), turn(6)[1:]),
         5,
         3,
     ),
@@ -248,7 +248,7 @@ JOURNALS: dict[str, tuple[list[Step], int, int | None]] = {
 
 @pytest.mark.parametrize("name", JOURNALS)
 def test_a_journal_is_cut_where_a_turn_begins(name: str) -> None:
-    """Whole turns go; one that is open or not wholly old stays whole. K12."""
+    """Whole turns go; an open turn, or one not wholly old, stays whole. K12."""
     journal, day, expected = JOURNALS[name]
     assert journal_cut(journal, EPOCH + day * DAY) == expected
 
@@ -257,19 +257,19 @@ def test_a_journal_is_cut_where_a_turn_begins(name: str) -> None:
     days=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=8),
     before=st.integers(0, 10),
 )
-def test_what_stays_of_a_journal_folds_to_whole_turns(
+def test_the_rest_of_a_cut_journal_folds_to_whole_turns(
     days: list[tuple[int, int]], before: int
 ) -> None:
-    """The history of what stays is the end of the history of all: no result loses its call. K12."""
+    """Its history is the end of the full history: no result loses its call. K12."""
     whole = steps(*(turn(day, calls=calls) for day, calls in sorted(days)))
     cut = journal_cut(whole, EPOCH + before * DAY)
-    left = [one for one in whole if cut is None or one.sequence >= cut]
-    history, all_of_it = fold(one.entry for one in left), fold(one.entry for one in whole)
+    remaining = [step for step in whole if cut is None or step.sequence >= cut]
+    history, full_history = fold(one.entry for one in remaining), fold(one.entry for one in whole)
     assert history.turn is None
-    kept = len(history.messages)
-    assert history.messages == all_of_it.messages[len(all_of_it.messages) - kept :]
-    assert not kept or isinstance(history.messages[0], UserMessage)
-    assert all(one.entry.at >= EPOCH + before * DAY for one in left)
+    count = len(history.messages)
+    assert history.messages == full_history.messages[len(full_history.messages) - count :]
+    assert not count or isinstance(history.messages[0], UserMessage)
+    assert all(step.entry.at >= EPOCH + before * DAY for step in remaining)
 
 
 # --- declared kinds -------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_what_stays_of_a_journal_folds_to_whole_turns(
 
 @pytest.mark.parametrize("kind", RowKind)
 def test_every_kind_of_row_is_declared(kind: RowKind) -> None:
-    """A kind that no table declares would stay for ever, and nobody would erase it."""
+    """A kind that no table declares would stay for ever; erasure would miss it."""
     table = TABLES[kind]
 
     match table.keeps:
@@ -290,13 +290,13 @@ def test_every_kind_of_row_is_declared(kind: RowKind) -> None:
 
 
 @pytest.mark.parametrize("kind", RowKind)
-def test_words_of_a_writer_are_found_by_conversation_and_by_writer(kind: RowKind) -> None:
-    """What one of several people said goes when they wish it, and nothing else does."""
+def test_rows_of_a_writer_are_found_by_conversation_and_by_writer(kind: RowKind) -> None:
+    """An erasure in a shared chat removes the person's own rows, and nothing else."""
     table = TABLES[kind]
 
     is_a_writers = table.subject is Subject.WRITER
     assert is_a_writers == (table.owner is not None)
-    assert is_a_writers == (kind in {one.kind for one, _ in OF_WRITERS})
+    assert is_a_writers == (kind in {table.kind for table, _ in OF_WRITERS})
     if table.subject in {Subject.WRITER, Subject.CONVERSATION}:
         assert table in OF_CONVERSATIONS
     if table.busy:

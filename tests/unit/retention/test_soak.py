@@ -1,4 +1,4 @@
-"""Under steady traffic the file has a bound, and what is proven stays proven."""
+"""Under steady traffic the store's size is bounded, and the audit chains still verify."""
 
 import hashlib
 from contextlib import aclosing
@@ -35,25 +35,25 @@ from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import replace
 
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
-PLACE = Address(channel="chat", account="bot", chat="ada", direct=True)
-HERE = (ConversationId("01ONE"), ConversationId("01TWO"))
+ADDRESS = Address(channel="chat", account="bot", chat="ada", direct=True)
+CONVERSATIONS = (ConversationId("01ONE"), ConversationId("01TWO"))
 SETTINGS = RetentionSettings(messages_days=6, approvals_days=4, blobs_days=3, audit_days=8)
 TURNS_A_DAY = 5
 WARM_UP_DAYS = 20
 DAYS = 50
 LOG_BYTES = 8 * 2**20
-"""What the write-ahead log may take besides."""
+"""The size that the write-ahead log may have besides."""
 
 
 class HurriedClock(ManualClock):
-    """Nobody waits: sleeping is what lets the time pass."""
+    """Sleeping advances the time at once."""
 
     async def sleep(self, seconds: float) -> None:
         self.leap(timedelta(seconds=seconds))
 
 
 class Traffic:
-    """Turns that ran, as the rooms record them."""
+    """Finished turns, as the product records them."""
 
     def __init__(self, store: SqliteStore, clock: HurriedClock) -> None:
         self._store = store
@@ -64,11 +64,11 @@ class Traffic:
 
     async def day(self) -> None:
         """A day of turns in each conversation."""
-        for conversation in HERE:
+        for conversation in CONVERSATIONS:
             session = await open_session(self._store, self._leases, conversation)
             for _ in range(TURNS_A_DAY):
                 await self._turn(session)
-                self._clock.leap(timedelta(days=1) / TURNS_A_DAY / len(HERE))
+                self._clock.leap(timedelta(days=1) / TURNS_A_DAY / len(CONVERSATIONS))
 
     async def _turn(self, session: ConversationSession) -> None:
         self._number += 1
@@ -76,7 +76,7 @@ class Traffic:
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=session.conversation,
-            address=PLACE,
+            address=ADDRESS,
             principal=ADA,
             content=PersonMessage(text=f"question {self._number} " * 20),
             admitted_at=now,
@@ -93,7 +93,7 @@ class Traffic:
         )
         body = f"output {self._number} ".encode() * 1500
         note = outbox_row(
-            self._ids.ulid(), TextPost(address=PLACE, text="answer " * 50), session.conversation
+            self._ids.ulid(), TextPost(address=ADDRESS, text="answer " * 50), session.conversation
         )
         writes: tuple[Write, ...] = (
             Claim(keys=(f"chat/{self._number}",), until=now + timedelta(days=2)),
@@ -163,13 +163,13 @@ async def test_the_file_has_a_bound_under_steady_traffic(tmp_path: Path) -> None
 
         assert max(sizes[WARM_UP_DAYS:]) < 1.1 * max(sizes[:WARM_UP_DAYS])
         assert on_disk < 2 * max(sizes) + LOG_BYTES
-        assert {*await store.streams(LogKind.AUDIT)} == {*HERE, STREAM}
-        for stream in (*HERE, STREAM):
+        assert {*await store.streams(LogKind.AUDIT)} == {*CONVERSATIONS, STREAM}
+        for stream in (*CONVERSATIONS, STREAM):
             assert isinstance(await verify_stream(store, stream), audit.Intact)
-        for conversation in HERE:
+        for conversation in CONVERSATIONS:
             history = await read_history(store, conversation)
             assert history.turn is None
             turns = len(history.messages) / 2
             assert 5 * TURNS_A_DAY <= turns <= 8 * TURNS_A_DAY
         for kind in (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.ACTION):
-            assert len(await store.select(Query(kind=kind))) <= 8 * TURNS_A_DAY * len(HERE)
+            assert len(await store.select(Query(kind=kind))) <= 8 * TURNS_A_DAY * len(CONVERSATIONS)
