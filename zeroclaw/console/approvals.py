@@ -124,7 +124,7 @@ def _answers(paths: ConsolePaths, request: Approval) -> Html:
         form(
             paths,
             "approvals",
-            tag("label", "Reason", for_=id_, class_="unseen"),
+            tag("label", "Reason", for_=id_, class_="sr-only"),
             field(
                 id_,
                 name="reason",

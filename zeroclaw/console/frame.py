@@ -112,7 +112,7 @@ def _header(paths: ConsolePaths, section: str, state: PageState) -> Html:
 def _link(paths: ConsolePaths, name: str, section: str, waiting: int) -> Html:
     badge: tuple[Node, ...] = ()
     if waiting:
-        badge = (" ", tag("span", str(waiting), tag("span", " waiting", class_="unseen")))
+        badge = (" ", tag("span", str(waiting), tag("span", " waiting", class_="sr-only")))
     current = "page" if name == section else None
     return tag("a", name.capitalize(), *badge, href=paths.to(name), aria_current=current)
 

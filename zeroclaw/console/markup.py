@@ -144,7 +144,7 @@ def field(id_: str, **attributes: Attribute) -> Html:
 def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
     """Return a table that scrolls sideways if too wide; the caption is for screen readers."""
     head = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in heads)))
-    grid = tag("table", tag("caption", caption, class_="unseen"), head, tag("tbody", *rows))
+    grid = tag("table", tag("caption", caption, class_="sr-only"), head, tag("tbody", *rows))
     return tag("div", grid, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 

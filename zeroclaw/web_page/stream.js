@@ -1,31 +1,33 @@
-/* Follows an event stream, asks for the login, and keeps what is half written; the chat and the console
-   do all of it alike. */
+/* Follows an event stream, checks the login, and names the storage of unfinished input; the chat and the
+   console share it. */
 
-/* The daemon sends a ping every 15 s. A tunnel that was lost while the computer slept, or changed its
-   network, ends nothing: it only falls silent. */
-const SILENT_MS = 40_000;
-const LOOKS_MS = 1000;
-const ANSWERS_MS = 10_000;
+/* The daemon sends a ping every 15 s. A tunnel that breaks while the computer sleeps or changes its
+   network does not close the connection: it only falls silent. */
+const MAX_SILENCE_MS = 40_000;
+const CHECK_INTERVAL_MS = 1000;
+const STATUS_TIMEOUT_MS = 10_000;
 
-/* Call `heard[name]` with the data of each event, and resolve when the connection ends or falls silent.
+/* Call `handlers[name]` with the data of each event; resolve when the connection ends or falls silent.
    The browser's own retries could not detect a lost login. */
-export function connection(address, heard) {
+export function connection(url, handlers) {
   return new Promise((resolve) => {
-    const source = new EventSource(address);
-    let heardAt = Infinity; // until the first event: a long conversation may take its time
-    // The clock goes on while the computer sleeps, or the browser freezes the page; timers stand still.
-    const looks = setInterval(() => { if (Date.now() - heardAt >= SILENT_MS) end(); }, LOOKS_MS);
+    const source = new EventSource(url);
+    let lastEventAt = Infinity; // until the first event: a long conversation may take its time
+    // The clock goes on while the computer sleeps or the browser freezes the page; timers do not.
+    const check = setInterval(() => {
+      if (Date.now() - lastEventAt >= MAX_SILENCE_MS) end();
+    }, CHECK_INTERVAL_MS);
 
     function end() {
-      clearInterval(looks);
+      clearInterval(check);
       source.close();
       resolve();
     }
 
-    for (const name of ["ping", ...Object.keys(heard)]) {
+    for (const name of ["ping", ...Object.keys(handlers)]) {
       source.addEventListener(name, (event) => {
-        heardAt = Date.now();
-        heard[name]?.(JSON.parse(event.data));
+        lastEventAt = Date.now();
+        handlers[name]?.(JSON.parse(event.data));
       });
     }
     source.addEventListener("error", end);
@@ -36,43 +38,43 @@ export function pause(milliseconds) {
   return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
 }
 
-/* Wait, but only until the person returns to this page, maybe from the tab of a new login link, or the
-   computer to its network; without a time, until then. */
-export function waited(milliseconds) {
+/* Wait until the time is over, the person returns to this page (perhaps from the tab of a new login link),
+   or the computer is online again; without a time, until one of the last two. */
+export function pauseUntilReturn(milliseconds) {
   return new Promise((resolve) => {
-    const over = new AbortController();
+    const listeners = new AbortController();
     const timer = milliseconds && setTimeout(end, milliseconds);
 
     function end() {
       clearTimeout(timer);
-      over.abort();
+      listeners.abort();
       resolve();
     }
 
-    window.addEventListener("focus", end, over);
-    window.addEventListener("online", end, over);
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) end(); }, over);
+    window.addEventListener("focus", end, listeners);
+    window.addEventListener("online", end, listeners);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) end(); }, listeners);
   });
 }
 
-/* Resolve to the daemon's status for an address; 0 if it does not answer. */
-export async function status(address) {
+/* Resolve to the daemon's HTTP status for a URL; 0 if it does not answer. */
+export async function status(url) {
   try {
-    return (await fetch(address, { method: "HEAD", signal: AbortSignal.timeout(ANSWERS_MS) })).status;
+    return (await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(STATUS_TIMEOUT_MS) })).status;
   } catch {
     return 0;
   }
 }
 
-const HALF_WRITTEN = "zeroclaw-half-written ";
+const UNFINISHED = "zeroclaw-half-written ";
 
-/* The key of this tab's storage for what is half written on this page. */
-export function halfWritten(name) {
-  return `${HALF_WRITTEN}${name} ${location.pathname}`;
+/* The key of this tab's storage for unfinished input on this page. */
+export function unfinishedKey(name) {
+  return `${UNFINISHED}${name} ${location.pathname}`;
 }
 
-/* Who logs out leaves no words behind in this tab, whichever page they were written on. */
-export function forgetHalfWritten() {
-  Object.keys(sessionStorage).filter((key) => key.startsWith(HALF_WRITTEN))
+/* Remove the unfinished input of all pages from this tab, because the person logs out. */
+export function clearUnfinished() {
+  Object.keys(sessionStorage).filter((key) => key.startsWith(UNFINISHED))
     .forEach((key) => sessionStorage.removeItem(key));
 }

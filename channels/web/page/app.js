@@ -1,172 +1,178 @@
 /* The chat page: connects the event stream, the list of items, the composer and the status lines. */
 
 import { countDown } from "./cards.js";
+import { guardClicks } from "./click_guard.js";
+import { Outbox, follow, postAnswer } from "./client.js";
+import { NextFiles } from "./files.js";
 import { Items } from "./items.js";
-import { Chosen } from "./files.js";
 import { coded } from "./markdown.js";
-import { Outbox, follow, postAnswer } from "./line.js";
-import { guardSliding } from "./sliding.js";
-import { halfWritten, status } from "./stream.js";
+import { status, unfinishedKey } from "./stream.js";
 
 const TYPING_MS = 6000;
 const TOAST_MS = 5000;
-const NEAR_PX = 120;
-const TALLEST_PX = 260;
-const WRITTEN = halfWritten("message");
-const CHOSEN = halfWritten("files");
+const NEAR_END_PX = 120;
+const MAX_TEXT_PX = 260;
+const TEXT_KEY = unfinishedKey("message");
+const FILES_KEY = unfinishedKey("files");
 
-const by = (id) => document.getElementById(id);
-const scroller = by("scroller");
-const text = by("text");
+const byId = (id) => document.getElementById(id);
+const scroller = byId("scroller");
+const textField = byId("text");
 const timers = {};
 
-const items = new Items(by("log"), async (approval, choice, reason, card) => {
-  const said = await postAnswer({ approval, choice, reason, card });
-  if (said.toast) toast(said.toast);
+const items = new Items(byId("log"), async (approval, choice, reason, card) => {
+  const reply = await postAnswer({ approval, choice, reason, card });
+  if (reply.toast) showToast(reply.toast);
 });
 
 const outbox = new Outbox({
-  acknowledged(message, said) {
-    items.mark(ownId(message), "");
-    if (said) toast(said);
+  acknowledged(message, toast) {
+    items.setSendState(itemId(message), "");
+    if (toast) showToast(toast);
     showWork();
   },
-  refused(message, why) {
-    items.mark(ownId(message), "refused", `not sent: ${why}`);
+  refused(message, reason) {
+    items.setSendState(itemId(message), "refused", `not sent: ${reason}`);
     showWork();
   },
   waiting(message) {
-    items.mark(ownId(message), "waiting");
+    items.setSendState(itemId(message), "waiting");
     showWork();
   },
   loggedOut() {
-    state("logged out");
+    showState("logged out");
     showWork();
   },
 });
 
-function ownId(message) {
+function itemId(message) {
   return `person/${message.id}`;
 }
 
-function echo(message) {
-  const files = (message.files ?? []).map((file) => file.name);
-  items.show({ id: ownId(message), kind: "person", text: message.text, at: message.at, files });
-  items.mark(ownId(message), "sending");
+/* Show an own message before the daemon has it. */
+function showUnsent(message) {
+  const { text, at, files = [] } = message;
+  const names = files.map((file) => file.name);
+  items.show({ id: itemId(message), kind: "person", text, at, files: names });
+  items.setSendState(itemId(message), "sending");
 }
 
-/* --- the stream -------------------------------------------------------------------------------- */
+/* --- the event stream ------------------------------------------------------------------------- */
 
-/* Events arrive faster than the screen refreshes, so only the newest of each item is drawn, once per
-   animation frame. */
+/* Events arrive faster than the screen refreshes, so only the newest state of each item is drawn, once
+   per animation frame. */
 const undrawn = new Map();
 
 function draw() {
   for (const item of undrawn.values()) items.show(item);
   undrawn.clear();
-  changed();
+  updatePage();
 }
 
-function heard(name, data) {
+function handleEvent(name, data) {
   if (name === "item") {
-    if (!undrawn.size) whenDrawing(draw);
+    if (!undrawn.size) onNextFrame(draw);
     undrawn.set(data.id, data);
-    if (data.kind !== "person") typing(false);
-    decided = data.kind === "card" ? data.card.calls.every((call) => call.ending) : decided && data.draft;
-    if (data.kind === "card" || !data.draft) notice();
+    if (data.kind !== "person") setTyping(false);
+    isCardDecided = data.kind === "card"
+      ? data.card.calls.every((call) => call.ending)
+      : isCardDecided && data.draft;
+    if (data.kind === "card" || !data.draft) markUnread();
     return;
   }
   if (name === "snapshot") {
-    const newest = () => by("log").lastElementChild?.dataset.id;
-    const before = newest();
+    const newestId = () => byId("log").lastElementChild?.dataset.id;
+    const oldNewestId = newestId();
     undrawn.clear();
-    decided = false;
-    by("title").textContent = data.title;
-    settitle(data.title);
-    items.reset(data.items, [...outbox.messages.map(ownId), ...refusedIds()]);
-    outbox.messages.filter((one) => !items.nodes.has(ownId(one))).forEach(echo);
-    if (before !== newest() && by("connection").dataset.state === "reconnecting") notice();
-    outbox.hurry();
-    changed();
+    isCardDecided = false;
+    byId("title").textContent = data.title;
+    setTitle(data.title);
+    items.reset(data.items, [...outbox.messages.map(itemId), ...refusedIds()]);
+    outbox.messages.filter((message) => !items.nodes.has(itemId(message))).forEach(showUnsent);
+    if (oldNewestId !== newestId() && byId("connection").dataset.state === "reconnecting") markUnread();
+    outbox.retryNow();
+    updatePage();
   } else if (name === "gone") {
     undrawn.delete(data.id);
     items.remove(data.id);
-    changed();
+    updatePage();
   } else if (name === "typing") {
-    typing(true);
-    changed();
+    setTyping(true);
+    updatePage();
   } else if (name === "trouble") {
-    toast(data.why);
+    showToast(data.why);
   }
 }
 
-/* A hidden page gets no animation frames, but must be up to date when it is shown again. */
-function whenDrawing(act) {
-  if (document.hidden) setTimeout(act, 0);
-  else requestAnimationFrame(act);
+/* Hidden pages get no animation frames, but must be up to date when they are shown again. */
+function onNextFrame(callback) {
+  if (document.hidden) setTimeout(callback, 0);
+  else requestAnimationFrame(callback);
 }
 
 function refusedIds() {
-  return [...by("log").querySelectorAll('[data-sending="refused"]')].map((node) => node.dataset.id);
+  return [...byId("log").querySelectorAll('[data-sending="refused"]')].map((node) => node.dataset.id);
 }
 
-const SAID = {
+const STATE_TEXT = {
   connecting: "connecting",
   connected: "connected",
   reconnecting: "no connection, trying again",
   "logged out": "logged out",
 };
 
-function state(name) {
-  const line = by("connection");
-  if (name === "logged out") outbox.messages.forEach((one) => items.mark(ownId(one), "waiting"));
-  if (line.dataset.state === name) return;
-  line.dataset.state = name;
-  line.textContent = SAID[name];
-  const isLoggedOut = name === "logged out";
-  by("loggedout").hidden = !isLoggedOut;
-  by("logout").hidden = isLoggedOut;
+function showState(state) {
+  const isLoggedOut = state === "logged out";
+  if (isLoggedOut) {
+    outbox.messages.forEach((message) => items.setSendState(itemId(message), "waiting"));
+  }
+  const node = byId("connection");
+  if (node.dataset.state === state) return;
+  node.dataset.state = state;
+  node.textContent = STATE_TEXT[state];
+  byId("loggedout").hidden = !isLoggedOut;
+  byId("logout").hidden = isLoggedOut;
   showWork();
 }
 
-/* --- indicators -------------------------------------------------------------------------------- */
+/* --- indicators ------------------------------------------------------------------------------- */
 
-/* Note that the daemon reported that it is working, or that this is over. */
-function typing(isOn) {
+/* Note that the daemon reports that it is working, or that it no longer is. */
+function setTyping(isOn) {
   clearTimeout(timers.typing);
-  timers.typing = isOn ? setTimeout(() => typing(false), TYPING_MS) : 0;
+  timers.typing = isOn ? setTimeout(() => setTyping(false), TYPING_MS) : 0;
   showWork();
 }
 
-/* The newest card is decided, and nothing has come since. */
-let decided = false;
+/* Whether the newest card is decided, and nothing but a draft has come since. */
+let isCardDecided = false;
 
-/* Show whether the bot is working, as far as this page knows: it reported so, or owes an answer, or
-   is writing one. */
+/* Show whether the bot is working, as far as this page knows: it reports so, has a message to answer, or
+   is writing an answer. */
 function showWork() {
-  const last = by("log").lastElementChild;
-  const isWritten = Boolean(last?.classList.contains("draft"));
-  const isThere = by("connection").dataset.state === "connected";
-  const isBusy = Boolean(timers.typing) || decided || items.owesAnswer() || items.isWriting();
-  const isAtWork = isThere && isBusy;
-  by("typing").hidden = !isAtWork || isWritten || items.isAsking();
-  const isEmpty = !text.value.trim() && chosen.isEmpty;
-  by("send").disabled = chosen.isBusy;
-  by("stop").hidden = !(isAtWork && isEmpty);
-  by("send").hidden = isAtWork && isEmpty;
+  const last = byId("log").lastElementChild;
+  const isDraftLast = Boolean(last?.classList.contains("draft"));
+  const isConnected = byId("connection").dataset.state === "connected";
+  const isBusy = Boolean(timers.typing) || isCardDecided || items.awaitsAnswer() || items.hasDraft();
+  const isAtWork = isConnected && isBusy;
+  byId("typing").hidden = !isAtWork || isDraftLast || items.hasOpenCard();
+  const isEmpty = !textField.value.trim() && nextFiles.isEmpty;
+  byId("send").disabled = nextFiles.isUploading;
+  byId("stop").hidden = !(isAtWork && isEmpty);
+  byId("send").hidden = isAtWork && isEmpty;
 }
 
-function toast(said) {
+function showToast(message) {
   clearTimeout(timers.toast);
-  by("toast").replaceChildren(...coded(said));
-  timers.toast = setTimeout(() => by("toast").replaceChildren(), TOAST_MS);
+  byId("toast").replaceChildren(...coded(message));
+  timers.toast = setTimeout(() => byId("toast").replaceChildren(), TOAST_MS);
 }
 
-function settitle(title) {
+function setTitle(title) {
   document.title = document.hidden && document.title.startsWith("●") ? `● ${title}` : title;
 }
 
-function notice() {
+function markUnread() {
   if (document.hidden && !document.title.startsWith("●")) document.title = `● ${document.title}`;
 }
 
@@ -174,108 +180,110 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden) document.title = document.title.replace(/^● /, "");
 });
 
-by("log").addEventListener("click", async (event) => {
+byId("log").addEventListener("click", async (event) => {
   const button = event.target.closest(".copy");
   if (!button) return;
   try {
     await navigator.clipboard.writeText(button.previousElementSibling.textContent);
-    toast("copied");
+    showToast("copied");
   } catch {
-    toast("the browser does not let this page copy");
+    showToast("the browser does not let this page copy");
   }
 });
 
-/* --- scrolling: follow the newest item, unless the person reads further up ----------------------- */
+/* --- scrolling: follow the newest item, unless the person reads further up -------------------- */
 
 let isFollowing = true;
-let top = 0;
+let lastScrollTop = 0;
 
-function changed() {
-  by("empty").hidden = !items.isEmpty;
+function updatePage() {
+  byId("empty").hidden = !items.isEmpty;
   showWork();
   if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
-  by("latest").hidden = isFollowing;
-  moved();
+  byId("latest").hidden = isFollowing;
+  recheckPointer();
 }
 
-/* Scrolling up, however little, ends the following; coming near the end begins it again. */
-function scrolled() {
-  const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
-  isFollowing = left < (scroller.scrollTop < top ? 1 : NEAR_PX);
-  top = scroller.scrollTop;
-  by("latest").hidden = isFollowing;
+/* Scrolling up, however little, ends the following; scrolling down to near the end resumes it. */
+function onScroll() {
+  const distance = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+  isFollowing = distance < (scroller.scrollTop < lastScrollTop ? 1 : NEAR_END_PX);
+  lastScrollTop = scroller.scrollTop;
+  byId("latest").hidden = isFollowing;
 }
-scroller.addEventListener("scroll", scrolled, { passive: true });
-// Browsers scroll smoothly; an answer that grows before the first step of it would end it.
-for (const kind of ["keydown", "wheel"]) {
-  scroller.addEventListener(kind, (event) => {
-    const isUp = -event.deltaY > Math.abs(event.deltaX) || ["ArrowUp", "PageUp", "Home"].includes(event.key)
+scroller.addEventListener("scroll", onScroll, { passive: true });
+// Browsers scroll smoothly; an answer that grows before the first step would pull the page back down.
+for (const type of ["keydown", "wheel"]) {
+  scroller.addEventListener(type, (event) => {
+    const isWheelUp = -event.deltaY > Math.abs(event.deltaX);
+    const isKeyUp = ["ArrowUp", "PageUp", "Home"].includes(event.key)
       || (event.key === " " && event.shiftKey);
-    if (isUp && !event.ctrlKey && scroller.scrollTop && event.target.tagName !== "INPUT") isFollowing = false;
+    const isInInput = event.target.tagName === "INPUT";
+    if ((isWheelUp || isKeyUp) && !event.ctrlKey && scroller.scrollTop && !isInInput) isFollowing = false;
   }, { passive: true });
 }
 // For example when a phone is rotated, or its keyboard opens.
 new ResizeObserver(() => {
   if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
 }).observe(scroller);
-by("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scrollHeight; });
+byId("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scrollHeight; });
 
-/* --- buttons that move under the pointer ---------------------------------------------------------- */
+/* --- buttons that move under the pointer ------------------------------------------------------ */
 
 function nameOf(button) {
-  const call = button.closest("section")?.dataset.approval;
-  return `${call ?? button.closest("li").dataset.id} ${button.textContent}`;
+  const approval = button.closest("section")?.dataset.approval;
+  return `${approval ?? button.closest("li").dataset.id} ${button.textContent}`;
 }
 
-const moved = guardSliding(".card button", nameOf, (_button, why) => toast(why));
+const recheckPointer = guardClicks(".card button", nameOf, (_button, reason) => showToast(reason));
 
-/* --- the composer -------------------------------------------------------------------------------- */
+/* --- the composer ----------------------------------------------------------------------------- */
 
-function fit() {
-  text.style.height = "auto";
-  text.style.height = `${Math.min(text.scrollHeight, TALLEST_PX)}px`;
+function fitHeight() {
+  textField.style.height = "auto";
+  textField.style.height = `${Math.min(textField.scrollHeight, MAX_TEXT_PX)}px`;
 }
 
-const chosen = new Chosen(by("chosen"), () => showWork());
+const nextFiles = new NextFiles(byId("chosen"), () => showWork());
 
 function submit() {
-  if (chosen.isBusy || (!text.value.trim() && chosen.isEmpty)) return;
-  echo(outbox.add(text.value, chosen.take()));
-  text.value = "";
-  fit();
+  if (nextFiles.isUploading || (!textField.value.trim() && nextFiles.isEmpty)) return;
+  showUnsent(outbox.add(textField.value, nextFiles.take()));
+  textField.value = "";
+  fitHeight();
   isFollowing = true;
-  changed();
+  updatePage();
 }
 
-by("composer").addEventListener("submit", (event) => {
+byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();
-  text.focus();
+  textField.focus();
 });
 
-by("stop").addEventListener("click", () => {
-  echo(outbox.add("/stop"));
+byId("stop").addEventListener("click", () => {
+  showUnsent(outbox.add("/stop"));
   isFollowing = true;
-  changed();
-  text.focus();
+  updatePage();
+  textField.focus();
 });
 
-// Who logs out leaves no words behind in this tab; `pagehide` stores what is here then.
-by("logout").addEventListener("submit", () => {
-  text.value = "";
-  chosen.files = [];
+// Logging out leaves no text behind in this tab; `pagehide` stores whatever is in the composer.
+byId("logout").addEventListener("submit", () => {
+  textField.value = "";
+  nextFiles.files = [];
 });
 
-by("attach").addEventListener("click", () => by("files").click());
-by("files").addEventListener("change", () => {
-  chosen.add(by("files").files);
-  by("files").value = "";
-  text.focus();
+byId("attach").addEventListener("click", () => byId("files").click());
+byId("files").addEventListener("change", () => {
+  nextFiles.add(byId("files").files);
+  byId("files").value = "";
+  textField.focus();
 });
-text.addEventListener("paste", (event) => {
+textField.addEventListener("paste", (event) => {
   if (!event.clipboardData.files.length) return;
   event.preventDefault();
-  chosen.add(event.clipboardData.files);
+  nextFiles.add(event.clipboardData.files);
 });
 document.addEventListener("dragover", (event) => {
   if (event.dataTransfer.types.includes("Files")) event.preventDefault();
@@ -283,44 +291,44 @@ document.addEventListener("dragover", (event) => {
 document.addEventListener("drop", (event) => {
   if (!event.dataTransfer.files.length) return;
   event.preventDefault();
-  chosen.add(event.dataTransfer.files);
-  text.focus();
+  nextFiles.add(event.dataTransfer.files);
+  textField.focus();
 });
 
-text.addEventListener("input", () => {
-  fit();
+textField.addEventListener("input", () => {
+  fitHeight();
   showWork();
 });
-const touch = matchMedia("(pointer: coarse)");
-text.addEventListener("keydown", (event) => {
-  // While an input method composes a word (Japanese, for example), Enter ends the word. Safari tells
-  // of the word's end before the key, whose code is then the one of a key that went to the method.
+const touchScreen = matchMedia("(pointer: coarse)");
+textField.addEventListener("keydown", (event) => {
+  // While an input method composes a word (Japanese, for example), Enter ends the word. Safari reports the
+  // end of the word before the key, with the key code of a key that the input method handled.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-  // The keyboard on a screen has no Shift with Enter.
-  if (touch.matches && !event.ctrlKey && !event.metaKey) return;
+  // On-screen keyboards have no Shift with Enter.
+  if (touchScreen.matches && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
   submit();
 });
 
-/* --- going away and coming back ------------------------------------------------------------------- */
+/* --- leaving the page and coming back --------------------------------------------------------- */
 
-text.value = sessionStorage.getItem(WRITTEN) ?? "";
-chosen.files = JSON.parse(sessionStorage.getItem(CHOSEN) ?? "[]");
-chosen.show();
-fit();
+textField.value = sessionStorage.getItem(TEXT_KEY) ?? "";
+nextFiles.files = JSON.parse(sessionStorage.getItem(FILES_KEY) ?? "[]");
+nextFiles.draw();
+fitHeight();
 window.addEventListener("pagehide", () => {
   try {
-    sessionStorage.setItem(CHOSEN, JSON.stringify(chosen.ready));
-    sessionStorage.setItem(WRITTEN, text.value);
+    sessionStorage.setItem(FILES_KEY, JSON.stringify(nextFiles.ready));
+    sessionStorage.setItem(TEXT_KEY, textField.value);
   } catch {
-    sessionStorage.removeItem(WRITTEN); // too large
+    sessionStorage.removeItem(TEXT_KEY); // too large
   }
 });
-// Safari keeps a page to go back to, as it was, also after logging out on the next one.
+// Safari restores a page as it was when the person goes back, even after logging out on the next page.
 window.addEventListener("pageshow", async (event) => {
   if (event.persisted && await status("./") === 401) location.reload();
 });
 
 setInterval(() => countDown(), 1000);
-outbox.messages.forEach(echo);
-void follow({ heard, state });
+outbox.messages.forEach(showUnsent);
+void follow({ onEvent: handleEvent, onState: showState });

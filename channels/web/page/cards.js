@@ -1,170 +1,176 @@
-/* Shows an approval card: the whole calls, why they need approval, the buttons, and the endings. */
+/* Shows an approval card: the complete calls, why they need approval, the buttons, and the endings. */
 
 import { element, coded } from "./markdown.js";
 
-/* Fill in a sentence of the card, which comes in the reader's language. */
-function filled(words, facts) {
-  return words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
+/* Fill in the placeholders of a sentence, which comes in the reader's language. */
+function fillIn(sentence, values) {
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
 /* Draw a card into its list item; the buttons await `answer(approval, choice, reason, card)`. */
 export function drawCard(node, item, answer) {
   const card = item.card;
-  const open = card.calls.filter((call) => !call.ending);
+  const openCalls = card.calls.filter((call) => !call.ending);
+  const sections = [...node.querySelectorAll("section")];
   // A half-written reason must survive a redraw after another call of the card has ended.
-  const written = new Map([...node.querySelectorAll("section")].map((one) =>
-    [one.dataset.approval, one.querySelector("input")]));
-  node.dataset.open = String(open.length);
+  const oldInputs = new Map(sections.map((section) =>
+    [section.dataset.approval, section.querySelector("input")]));
+  node.dataset.open = String(openCalls.length);
   node.tabIndex = -1;
-  const unfolded = new Set([...node.querySelectorAll("section:has(details[open])")].map((one) =>
-    one.dataset.approval));
-  const panel = element("article", {},
-    ...card.calls.map((call) => section(call, card, item.id, answer, written.get(call.approval))));
-  for (const one of panel.querySelectorAll("details")) {
-    one.open = unfolded.has(one.closest("section").dataset.approval);
+  const unfolded = new Set(sections.filter((section) => section.querySelector("details[open]"))
+    .map((section) => section.dataset.approval));
+  const article = element("article", {}, ...card.calls.map((call) =>
+    callSection(call, card, item.id, answer, oldInputs.get(call.approval))));
+  for (const details of article.querySelectorAll("details")) {
+    details.open = unfolded.has(details.closest("section").dataset.approval);
   }
-  panel.lang = card.language;
-  panel.setAttribute("aria-label", open.length ? card.words.is_open : card.words.has_ended);
-  if (open.length) panel.prepend(head(card));
-  if (open.length > 1) panel.append(all(open, card, item.id, answer));
-  const focused = node.contains(document.activeElement) ? document.activeElement.id : "";
-  node.replaceChildren(panel);
-  if (focused) document.getElementById(focused)?.focus();
+  article.lang = card.language;
+  article.setAttribute("aria-label", openCalls.length ? card.words.is_open : card.words.has_ended);
+  if (openCalls.length) article.prepend(cardHeader(card));
+  if (openCalls.length > 1) article.append(cardFooter(openCalls, card, item.id, answer));
+  const focusedId = node.contains(document.activeElement) ? document.activeElement.id : "";
+  node.replaceChildren(article);
+  if (focusedId) document.getElementById(focusedId)?.focus();
 }
 
-function head(card) {
-  const left = element("time", { dateTime: card.deadline_at });
-  left.dataset.deadline = card.deadline_at;
-  left.dataset.left = card.words.left;
-  left.dataset.over = card.words.time_is_up;
+function cardHeader(card) {
+  const deadline = element("time", { dateTime: card.deadline_at });
+  deadline.dataset.deadline = card.deadline_at;
+  deadline.dataset.left = card.words.left;
+  deadline.dataset.expired = card.words.time_is_up;
   const at = new Date(card.deadline_at).toLocaleString(card.language);
-  left.title = filled(card.words.denied_at, { at });
-  countDown(left);
+  deadline.title = fillIn(card.words.denied_at, { at });
+  countDown(deadline);
   return element("header", {}, element("h2", {}, card.words.title),
-    element("p", { className: "asked" }, `${askedBy(card)} · `, left));
+    element("p", { className: "asked" }, `${askedBy(card)} · `, deadline));
 }
 
 function askedBy(card) {
-  return filled(card.words.asked_by, { who: card.asked_by });
+  return fillIn(card.words.asked_by, { who: card.asked_by });
 }
 
-/* Update the countdown of every open deadline; called once a second. */
-export function countDown(...lines) {
-  const found = lines.length ? lines : document.querySelectorAll("time[data-deadline]");
-  for (const line of found) {
-    const seconds = Math.max(0, Math.round((Date.parse(line.dataset.deadline) - Date.now()) / 1000));
+/* Update the countdown of these deadlines, or of all open ones; called once a second. */
+export function countDown(...deadlines) {
+  const nodes = deadlines.length ? deadlines : document.querySelectorAll("time[data-deadline]");
+  for (const node of nodes) {
+    const seconds = Math.max(0, Math.round((Date.parse(node.dataset.deadline) - Date.now()) / 1000));
     const minutes = Math.floor(seconds / 60);
     const time = seconds >= 3600
       ? `${Math.floor(minutes / 60)} h ${minutes % 60} min`
       : `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
-    line.textContent = seconds ? filled(line.dataset.left, { time }) : line.dataset.over;
-    line.dataset.soon = String(seconds <= 60);
+    node.textContent = seconds ? fillIn(node.dataset.left, { time }) : node.dataset.expired;
+    node.dataset.soon = String(seconds <= 60);
   }
 }
 
-function section(call, card, id, answer, written) {
+function callSection(call, card, cardId, answer, oldInput) {
   const summary = element("p", { className: "call" },
     element("span", { className: "number" }, String(call.number)),
     element("code", {}, call.tool), " ",
     element("span", { className: "summary" }, ...coded(call.summary)));
-  const whole = [
+  const scope = call.scope
+    ? [element("p", { className: "because" }, element("span", {}, ...coded(call.scope)))]
+    : [];
+  const particulars = [
     element("pre", { tabIndex: 0 }, element("code", {}, call.arguments)),
     element("p", { className: "because" }, element("span", {}, ...coded(call.why)),
       element("span", { className: "hash", title: card.words.hash }, call.hash8)),
-    ...(call.scope ? [element("p", { className: "because" }, element("span", {}, ...coded(call.scope)))] : []),
+    ...scope,
   ];
-  const made = call.ending
-    ? element("section", {}, summary, ...ending(call.ending, card, whole))
-    : element("section", {}, summary, ...whole, buttons(call, card, id, answer, written));
-  made.dataset.approval = call.approval;
-  // Read aloud with its buttons, which all calls of a card have alike.
-  made.role = "group";
-  made.ariaLabel = `${call.number} ${call.tool} ${call.summary}`;
-  return made;
+  const section = call.ending
+    ? element("section", {}, summary, ...endingNodes(call.ending, card, particulars))
+    : element("section", {}, summary, ...particulars,
+      answerControls(call, card, cardId, answer, oldInput));
+  section.dataset.approval = call.approval;
+  // Screen readers name the group with its buttons, whose labels are the same for all calls of a card.
+  section.role = "group";
+  section.ariaLabel = `${call.number} ${call.tool} ${call.summary}`;
+  return section;
 }
 
-/* How a call ended, as a line that expands to the whole call. */
-function ending(ended, card, whole) {
-  const at = new Date(ended.at).toLocaleTimeString(card.language, { hour: "2-digit", minute: "2-digit" });
-  const line = element("summary", { className: "ending" }, element("strong", {}, ended.said),
+/* How a call ended, as a line that expands to the complete call. */
+function endingNodes(ending, card, particulars) {
+  const at = new Date(ending.at).toLocaleTimeString(card.language, { hour: "2-digit", minute: "2-digit" });
+  const summary = element("summary", { className: "ending" }, element("strong", {}, ending.said),
     ` · ${at} · ${askedBy(card)}`);
-  line.dataset.how = ended.how;
-  const folded = element("details", {}, line, ...whole);
-  return ended.reason ? [folded, element("q", { className: "reason" }, ended.reason)] : [folded];
+  summary.dataset.how = ending.how;
+  const details = element("details", {}, summary, ...particulars);
+  return ending.reason ? [details, element("q", { className: "reason" }, ending.reason)] : [details];
 }
 
-function buttons(call, card, id, answer, written) {
+function answerControls(call, card, cardId, answer, oldInput) {
   const row = element("div", { className: "buttons" });
   const trouble = element("p", { className: "trouble", hidden: true });
   trouble.setAttribute("role", "alert");
-  const press = (choice, reason = "") => pressed([row, because], trouble, () =>
-    answer(call.approval, choice, reason, id));
-  const because = reasonLine(call, card, press, written);
-  const add = (choice, label, className) => {
+  const press = (choice, reason = "") => submitAnswer([row, form], trouble, () =>
+    answer(call.approval, choice, reason, cardId));
+  const form = reasonForm(call, card, press, oldInput);
+  const addButton = (choice, label, className) => {
     if (!card.choices.includes(choice)) return;
-    const made = element("button", { type: "button", className, id: `${choice}-${call.approval}` }, label);
-    made.dataset.choice = choice;
-    made.addEventListener("click", () => press(choice));
-    row.append(made);
+    const button = element("button", { type: "button", className, id: `${choice}-${call.approval}` }, label);
+    button.dataset.choice = choice;
+    button.addEventListener("click", () => press(choice));
+    row.append(button);
   };
-  add("once", card.words.once, "yes");
-  add("for_a_time", card.words.for_a_time, "");
-  add("deny", card.words.deny, "no");
-  const more = element("button", { type: "button", className: "quiet" }, card.words.deny_with_reason);
-  more.dataset.choice = "deny_with_reason";
-  more.setAttribute("aria-expanded", String(!because.hidden));
-  more.addEventListener("click", () => {
-    because.hidden = !because.hidden;
-    more.setAttribute("aria-expanded", String(!because.hidden));
-    if (!because.hidden) because.querySelector("input").focus();
+  addButton("once", card.words.once, "yes");
+  addButton("for_a_time", card.words.for_a_time, "");
+  addButton("deny", card.words.deny, "no");
+  const toggle = element("button", { type: "button", className: "quiet" }, card.words.deny_with_reason);
+  toggle.dataset.choice = "deny_with_reason";
+  toggle.setAttribute("aria-expanded", String(!form.hidden));
+  toggle.addEventListener("click", () => {
+    form.hidden = !form.hidden;
+    toggle.setAttribute("aria-expanded", String(!form.hidden));
+    if (!form.hidden) form.querySelector("input").focus();
   });
-  row.append(more);
-  return element("div", { className: "answer" }, row, because, trouble);
+  row.append(toggle);
+  return element("div", { className: "answer" }, row, form, trouble);
 }
 
-function reasonLine(call, card, press, written) {
-  const field = element("input", {
-    type: "text", id: `reason-${call.approval}`, maxLength: 2000, value: written?.value ?? "",
+function reasonForm(call, card, press, oldInput) {
+  const input = element("input", {
+    type: "text", id: `reason-${call.approval}`, maxLength: 2000, value: oldInput?.value ?? "",
     placeholder: card.words.reason_hint, autocomplete: "off",
   });
-  const label = element("label", { className: "unseen", htmlFor: field.id }, card.words.reason);
-  const made = element("form", { className: "because-not", hidden: written?.form?.hidden ?? true },
-    label, field, element("button", { type: "submit", className: "no" }, card.words.deny));
-  made.addEventListener("submit", (event) => {
+  const label = element("label", { className: "sr-only", htmlFor: input.id }, card.words.reason);
+  const form = element("form", { className: "reason-form", hidden: oldInput?.form?.hidden ?? true },
+    label, input, element("button", { type: "submit", className: "no" }, card.words.deny));
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    press("deny", field.value.trim());
+    press("deny", input.value.trim());
   });
-  return made;
+  return form;
 }
 
-function all(open, card, id, answer) {
+/* The buttons that answer all open calls at once. */
+function cardFooter(openCalls, card, cardId, answer) {
   const trouble = element("p", { className: "trouble", hidden: true });
   const row = element("div", { className: "buttons" });
-  const add = (label, className, choice) => {
-    const made = element("button", { type: "button", className }, label);
-    made.dataset.all = choice;
-    made.addEventListener("click", () => pressed([row], trouble, async () => {
-      for (const call of open) await answer(call.approval, choice, "", id);
+  const addButton = (label, className, choice) => {
+    const button = element("button", { type: "button", className }, label);
+    button.dataset.all = choice;
+    button.addEventListener("click", () => submitAnswer([row], trouble, async () => {
+      for (const call of openCalls) await answer(call.approval, choice, "", cardId);
     }));
-    row.append(made);
+    row.append(button);
   };
-  add(card.words.all_once, "yes", "once");
-  add(card.words.all_deny, "no", "deny");
+  addButton(card.words.all_once, "yes", "once");
+  addButton(card.words.all_deny, "no", "deny");
   return element("footer", {}, row, trouble);
 }
 
-/* Disable the controls until the answer is stored; the redrawn card then removes them, so the card itself
+/* Disable the controls until the answer is stored; the redrawn card then has none, so the card itself
    takes the focus. */
-async function pressed(holders, trouble, act) {
-  const controls = holders.flatMap((one) => [...one.querySelectorAll("button, input")]);
+async function submitAnswer(containers, trouble, send) {
+  const controls = containers.flatMap((container) => [...container.querySelectorAll("button, input")]);
   trouble.closest("li").focus({ preventScroll: true });
-  controls.forEach((one) => { one.disabled = true; });
+  controls.forEach((control) => { control.disabled = true; });
   trouble.hidden = true;
   try {
-    await act();
+    await send();
   } catch (error) {
     trouble.textContent = error.message;
     trouble.hidden = false;
-    controls.forEach((one) => { one.disabled = false; });
+    controls.forEach((control) => { control.disabled = false; });
   }
 }

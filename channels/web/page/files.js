@@ -1,75 +1,76 @@
 /* The files of the next message: chosen, dropped or pasted, and uploaded at once. */
 
-import { upload } from "./line.js";
+import { upload } from "./client.js";
 import { element } from "./markdown.js";
 
-export class Chosen {
-  constructor(list, changed) {
+export class NextFiles {
+  constructor(list, onChange) {
     this.list = list;
-    this.changed = changed;
+    this.onChange = onChange;
     this.files = [];
   }
 
-  /* The files that have been uploaded for the next message. */
+  /* The files that have been uploaded. */
   get ready() {
-    return this.files.filter((one) => one.state === "ready");
+    return this.files.filter((file) => file.state === "ready");
   }
 
-  /* Whether no file has been uploaded for the next message. */
+  /* Whether no file has been uploaded. */
   get isEmpty() {
     return !this.ready.length;
   }
 
   /* Whether an upload is running; the message has to wait for it. */
-  get isBusy() {
-    return this.files.some((one) => one.state === "sending");
+  get isUploading() {
+    return this.files.some((file) => file.state === "sending");
   }
 
   add(files) {
     for (const file of files) {
-      const one = { id: crypto.randomUUID(), name: file.name, type: file.type, size: file.size };
-      this.files.push({ ...one, state: "sending", why: "" });
-      void this.send(one.id, file);
+      const id = crypto.randomUUID();
+      const { name, type, size } = file;
+      this.files.push({ id, name, type, size, state: "sending", reason: "" });
+      void this.upload(id, file);
     }
-    this.show();
+    this.draw();
   }
 
   /* Take the uploaded files for a message; refused ones stay in the list with the reason. */
   take() {
     const ready = this.ready;
-    this.files = this.files.filter((one) => one.state !== "ready");
-    this.show();
+    this.files = this.files.filter((file) => file.state !== "ready");
+    this.draw();
     return ready.map(({ id, name, type, size }) => ({ id, name, type, size }));
   }
 
-  async send(id, file) {
+  async upload(id, content) {
     let state = "ready";
-    let why = "";
+    let reason = "";
     try {
-      await upload(id, file);
+      await upload(id, content);
     } catch (error) {
       state = "refused";
-      why = error.message;
+      reason = error.message;
     }
-    this.files = this.files.map((one) => (one.id === id ? { ...one, state, why } : one));
-    this.show();
+    this.files = this.files.map((file) => (file.id === id ? { ...file, state, reason } : file));
+    this.draw();
   }
 
-  drop(id) {
-    this.files = this.files.filter((one) => one.id !== id);
-    this.show();
+  remove(id) {
+    this.files = this.files.filter((file) => file.id !== id);
+    this.draw();
   }
 
-  show() {
-    this.list.replaceChildren(...this.files.map((one) => {
-      const away = element("button", { type: "button", ariaLabel: `Remove ${one.name}` }, "×");
-      away.addEventListener("click", () => this.drop(one.id));
-      const why = one.why ? `: ${one.why}` : "";
-      const node = element("li", {}, element("span", {}, `${one.name}${why}`), away);
-      node.dataset.state = one.state;
-      return node;
+  draw() {
+    this.list.replaceChildren(...this.files.map((file) => {
+      const button = element("button", { type: "button", ariaLabel: `Remove ${file.name}` }, "×");
+      button.addEventListener("click", () => this.remove(file.id));
+      const reason = file.reason ? `: ${file.reason}` : "";
+      const item = element("li", {}, element("span", {}, `${file.name}${reason}`), button);
+      item.dataset.state = file.state;
+      return item;
     }));
     this.list.hidden = !this.files.length;
-    this.changed();
+    this.onChange();
   }
 }

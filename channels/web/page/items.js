@@ -1,11 +1,11 @@
 /* Shows the chat's items: one list element each, updated in place by id. */
 
-import { block, blocks, coded, element } from "./markdown.js";
+import { coded, element, parseBlocks, renderBlock } from "./markdown.js";
 import { drawCard } from "./cards.js";
 
 /* Commands that start no turn; they reply with a message or not at all. */
-const QUIET = /^\s*\/(?!(?:tool|retry)\b)[a-z][\w-]*(?:\s|$)/i;
-const WORDS = { valid: "receipt checked", earlier: "receipt of an earlier run" };
+const QUIET_COMMAND = /^\s*\/(?!(?:tool|retry)\b)[a-z][\w-]*(?:\s|$)/i;
+const VERDICT_TEXT = { valid: "receipt checked", earlier: "receipt of an earlier run" };
 
 export class Items {
   constructor(log, answer) {
@@ -18,16 +18,16 @@ export class Items {
     return this.nodes.size === 0;
   }
 
-  /* Show exactly these items, in this order, and leave those with an id in `kept`. */
-  reset(items, kept) {
-    const standing = new Set([...items.map((item) => item.id), ...kept]);
-    for (const id of [...this.nodes.keys()]) if (!standing.has(id)) this.remove(id);
+  /* Show exactly these items, in this order, and after them the nodes with an id in `keptIds`. */
+  reset(items, keptIds) {
+    const ids = new Set([...items.map((item) => item.id), ...keptIds]);
+    for (const id of [...this.nodes.keys()]) if (!ids.has(id)) this.remove(id);
     for (const item of items) {
       this.show(item);
       this.log.append(this.nodes.get(item.id));
     }
-    for (const draft of this.log.querySelectorAll(":scope > .draft")) this.place(draft);
-    for (const id of kept) {
+    for (const draft of this.log.querySelectorAll(":scope > .draft")) this.placeDraft(draft);
+    for (const id of keptIds) {
       if (this.nodes.has(id) && !items.some((item) => item.id === id)) {
         this.log.append(this.nodes.get(id));
       }
@@ -35,20 +35,20 @@ export class Items {
   }
 
   /* Whether an answer is being written. */
-  isWriting() {
+  hasDraft() {
     return this.log.querySelector(":scope > .draft") !== null;
   }
 
   /* Whether an approval card is open. */
-  isAsking() {
+  hasOpenCard() {
     return this.log.querySelector(':scope > .card:not([data-open="0"])') !== null;
   }
 
   /* Whether the last item is a message that a turn will answer. */
-  owesAnswer() {
+  awaitsAnswer() {
     const last = this.log.lastElementChild;
     return Boolean(last) && last.matches(".person:not([data-sending=waiting], [data-sending=refused])") &&
-      !QUIET.test(last.querySelector(".body").textContent);
+      !QUIET_COMMAND.test(last.querySelector(".body").textContent);
   }
 
   /* Add an item, or update the one with the same id. */
@@ -64,15 +64,16 @@ export class Items {
       drawCard(node, item, this.answer);
     } else {
       const wasDraft = node.classList.contains("draft");
-      const isNews = drawText(node, item);
-      if (wasDraft && isNews) this.place(node);
+      const hasChanged = drawText(node, item);
+      if (wasDraft && hasChanged) this.placeDraft(node);
     }
   }
 
   /* Place a growing answer: below cards that are decided, above cards that are still open. */
-  place(node) {
-    const after = [...this.log.children].slice([...this.log.children].indexOf(node) + 1);
-    after.findLast((one) => one.matches('.card[data-open="0"]'))?.after(node);
+  placeDraft(node) {
+    const nodes = [...this.log.children];
+    const later = nodes.slice(nodes.indexOf(node) + 1);
+    later.findLast((other) => other.matches('.card[data-open="0"]'))?.after(node);
     while (node.matches(".draft") && node.previousElementSibling?.matches('.card:not([data-open="0"])')) {
       node.previousElementSibling.before(node);
     }
@@ -83,13 +84,13 @@ export class Items {
     this.nodes.delete(id);
   }
 
-  /* Show the sending state of one of the person's messages; "" once the daemon has it. */
-  mark(id, state, why = "") {
+  /* Show the send state of one of the person's messages; "" once the daemon has it. */
+  setSendState(id, state, reason = "") {
     const node = this.nodes.get(id);
     if (!node) return;
     node.dataset.sending = state;
     node.querySelector(".why")?.remove();
-    if (why) node.append(element("p", { className: "why" }, why));
+    if (reason) node.append(element("p", { className: "why" }, reason));
   }
 }
 
@@ -98,8 +99,9 @@ function drawText(node, item) {
   let body = node.querySelector(":scope > .body");
   if (!body) {
     body = element("div", { className: "body", dir: item.kind === "person" ? "auto" : "" });
-    const who = item.kind === "person" ? "You: " : "Bot: ";
-    node.replaceChildren(element("span", { className: "unseen" }, who), body, stamp(item.at));
+    const sender = item.kind === "person" ? "You: " : "Bot: ";
+    const label = element("span", { className: "sr-only" }, sender);
+    node.replaceChildren(label, body, timestamp(item.at));
     body.sources = [];
   }
   node.classList.toggle("draft", Boolean(item.draft));
@@ -113,60 +115,61 @@ function drawText(node, item) {
   }
   drawReceipts(node, item.receipts ?? []);
   if (item.plain || item.sent) {
-    const news = body.textContent !== item.text;
-    if (news) body.replaceChildren(element("p", { className: "plain", dir: "auto" }, item.text));
+    const hasChanged = body.textContent !== item.text;
+    if (hasChanged) body.replaceChildren(element("p", { className: "plain", dir: "auto" }, item.text));
     body.sources = [];
     if (item.sent) drawSent(node, item);
-    return news;
+    return hasChanged;
   }
-  const made = blocks(item.text);
-  const same = made.findIndex((one, index) => one.source !== body.sources[index]);
-  const from = same < 0 ? made.length : same;
-  while (body.childNodes.length > from) body.lastChild.remove();
-  body.append(...made.slice(from).map((one) => Object.assign(block(one), { dir: "auto" })));
-  body.sources = made.map((one) => one.source);
-  return same >= 0;
+  const blocks = parseBlocks(item.text);
+  const firstChanged = blocks.findIndex((block, index) => block.source !== body.sources[index]);
+  const start = firstChanged < 0 ? blocks.length : firstChanged;
+  while (body.childNodes.length > start) body.lastChild.remove();
+  body.append(...blocks.slice(start).map((block) => Object.assign(renderBlock(block), { dir: "auto" })));
+  body.sources = blocks.map((block) => block.source);
+  return firstChanged >= 0;
 }
 
 /* List the names of a message's files; the page never shows their content. */
 function drawFiles(node, names) {
   node.querySelector(":scope > .files")?.remove();
   if (!names.length) return;
-  const shown = names.map((name) => element("li", {}, name || "file"));
-  node.querySelector(":scope > .body").after(element("ul", { className: "files" }, ...shown));
+  const rows = names.map((name) => element("li", {}, name || "file"));
+  node.querySelector(":scope > .body").after(element("ul", { className: "files" }, ...rows));
 }
 
-/* Show a download link for a file of the bot's; the page never shows its content. */
+/* Show a download link for a file from the bot; the page never shows its content. */
 function drawSent(node, item) {
   if (node.querySelector(":scope > .files")) return;
   const link = element("a", { href: `sent/${encodeURIComponent(item.id)}`, download: item.sent.name },
     item.sent.name);
-  const shown = element("li", {}, link, element("span", { className: "size" }, size(item.sent.size)));
-  node.querySelector(":scope > .body").after(element("ul", { className: "files" }, shown));
+  const row = element("li", {}, link, element("span", { className: "size" }, sizeText(item.sent.size)));
+  node.querySelector(":scope > .body").after(element("ul", { className: "files" }, row));
 }
 
-function size(bytes) {
+function sizeText(bytes) {
   if (bytes < 1000) return `${bytes} B`;
   return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-function stamp(at) {
+function timestamp(at) {
   const time = new Date(at);
   const isToday = time.toDateString() === new Date().toDateString();
-  const shown = isToday
+  const label = isToday
     ? time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })
     : time.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  return element("time", { dateTime: at, title: time.toLocaleString() }, shown);
+  return element("time", { dateTime: at, title: time.toLocaleString() }, label);
 }
 
-/* List an answer's receipts below its text, in an element that no answer's text can imitate. */
+/* List an answer's receipts below its text, in an element that the text of an answer can't imitate. */
 function drawReceipts(node, receipts) {
   node.querySelector(":scope > .receipts")?.remove();
   if (!receipts.length) return;
-  const shown = receipts.map((one) => {
-    const badge = element("li", { className: "receipt", title: `${WORDS[one.verdict]}: ${one.token}` }, ...coded(one.line));
-    badge.dataset.verdict = one.verdict;
+  const badges = receipts.map((receipt) => {
+    const title = `${VERDICT_TEXT[receipt.verdict]}: ${receipt.token}`;
+    const badge = element("li", { className: "receipt", title }, ...coded(receipt.line));
+    badge.dataset.verdict = receipt.verdict;
     return badge;
   });
-  node.querySelector(":scope > .body").after(element("ul", { className: "receipts" }, ...shown));
+  node.querySelector(":scope > .body").after(element("ul", { className: "receipts" }, ...badges));
 }

@@ -77,7 +77,7 @@ async def page(*, has_limits: bool = True) -> AsyncGenerator[tuple[Here, Bot]]:
 
 async def test_the_page_comes_with_all_its_files_and_a_strict_policy() -> None:
     async with page() as (here, _):
-        for name in ("", "app.js", "message.js", "parts.js", "rich.js", "style.css", "icon.svg"):
+        for name in ("", "app.js", "elements.js", "message.js", "rich.js", "style.css", "icon.svg"):
             answer = await here.client.get(name)
             assert answer.status_code == 200
             policy = answer.headers["content-security-policy"]

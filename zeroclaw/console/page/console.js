@@ -1,28 +1,28 @@
 /* The script of the console: refreshes the page, counts deadlines down, shows times in the reader's
-   time zone, and sends forms without leaving the page. The daemon renders everything that is shown;
-   without this file the page is complete, but does not update itself. */
+   time zone, and sends forms without leaving the page. The daemon renders all content; without this
+   script the page is complete, but does not update itself. */
 
-import { guardSliding } from "./sliding.js";
-import { connection, forgetHalfWritten, pause, status, waited } from "./stream.js";
+import { guardClicks } from "./click_guard.js";
+import { clearUnfinished, connection, pause, pauseUntilReturn, status } from "./stream.js";
 
-const WAITS_MS = [500, 1000, 2000, 4000, 8000];
-const ANSWERS_MS = 60_000;
-/* Pause between two requests for the page, however often something changes. */
-const PAUSE_MS = 1500;
-const BESIDE_MS = 5000;
-const SAID = {
+const RETRY_DELAYS_MS = [500, 1000, 2000, 4000, 8000];
+const REQUEST_TIMEOUT_MS = 60_000;
+/* The pause between two requests for the page, however often it changes. */
+const REFRESH_PAUSE_MS = 1500;
+const UNFOCUSED_DELAY_MS = 5000;
+const STATE_TEXT = {
   connecting: "connecting",
   connected: "live",
   reconnecting: "no connection, trying again",
   "logged out": "logged out: run `zeroclaw status` for a new link",
 };
 
-const by = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 const root = document.querySelector('link[rel="stylesheet"]').href.replace(/\/[^/]*$/, "");
 
-/* --- times -------------------------------------------------------------------------------------- */
+/* --- times ------------------------------------------------------------------------------------ */
 
-function local(node) {
+function showLocalTimes(node) {
   for (const time of node.querySelectorAll("time:not([data-deadline])")) {
     const at = new Date(time.dateTime);
     const isToday = at.toDateString() === new Date().toDateString();
@@ -40,207 +40,212 @@ function countDown() {
     const left = minutes >= 60
       ? `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
       : `${minutes}:${String(seconds % 60).padStart(2, "0")} left`;
-    const said = seconds ? left : "time is up";
-    if (time.textContent !== said) time.textContent = said;
+    const text = seconds ? left : "time is up";
+    if (time.textContent !== text) time.textContent = text;
     time.dataset.soon = String(seconds <= 60);
     time.title = new Date(time.dataset.deadline).toLocaleString();
   }
 }
 
-/* --- refresh: replaces changed parts, keeps those in use ------------------------------------------ */
+/* --- refresh: replace changed parts, keep those in use -------------------------------------- */
 
-/* The newest version that the daemon sent of each part. */
-const sent = new WeakMap();
+/* The newest version of each part that the daemon sent. */
+const received = new WeakMap();
 
-function remember(node) {
+function recordReceived(node) {
   for (const part of node.querySelectorAll("main > *, section > *, ul > *, ol > *, [id]")) {
-    sent.set(part, part.outerHTML);
+    received.set(part, part.outerHTML);
   }
 }
 
 /* Whether the reader is typing in a part, or has typed there. */
-function isWrittenIn(part) {
+function hasInput(part) {
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
-  return fields.some((one) => one === document.activeElement || one.value !== one.defaultValue);
+  return fields.some((field) => field === document.activeElement || field.value !== field.defaultValue);
 }
 
 /* Merge the children of `fresh` into `old`, matched by id, or by position if they have none; lists
-   are refreshed row by row. */
-function renew(old, fresh) {
-  const known = new Map([...old.children].filter((one) => one.id).map((one) => [one.id, one]));
-  let place = old.firstElementChild;
+   are merged row by row. */
+function mergeChildren(old, fresh) {
+  const oldById = new Map([...old.children].filter((child) => child.id).map((child) => [child.id, child]));
+  let next = old.firstElementChild;
   for (const child of [...fresh.children]) {
-    const isLike = place && !place.id && place.tagName === child.tagName;
-    const here = child.id ? known.get(child.id) : isLike && place;
-    const kept = here ? renewed(here, child) : child;
-    if (here && here === place) place = kept.nextElementSibling;
-    else if (kept !== place) old.insertBefore(kept, place);
+    const isSameKind = next && !next.id && next.tagName === child.tagName;
+    const match = child.id ? oldById.get(child.id) : isSameKind && next;
+    const merged = match ? mergeNode(match, child) : child;
+    if (match && match === next) next = merged.nextElementSibling;
+    else if (merged !== next) old.insertBefore(merged, next);
   }
-  while (place) {
-    const next = place.nextElementSibling;
-    place.remove();
-    place = next;
+  while (next) {
+    const following = next.nextElementSibling;
+    next.remove();
+    next = following;
   }
 }
 
-function renewed(here, child) {
-  if (sent.get(here) === child.outerHTML) return here;
-  const rows = child.matches("main, section, ul, ol") && here.tagName === child.tagName;
-  if (rows) {
-    sent.set(here, child.outerHTML);
-    renew(here, child);
-    return here;
+/* Update `old` to `fresh` unless it is in use; return the node that is now on the page. */
+function mergeNode(old, fresh) {
+  if (received.get(old) === fresh.outerHTML) return old;
+  const isContainer = fresh.matches("main, section, ul, ol") && old.tagName === fresh.tagName;
+  if (isContainer) {
+    received.set(old, fresh.outerHTML);
+    mergeChildren(old, fresh);
+    return old;
   }
-  if (isWrittenIn(here)) return here;
-  for (const folded of here.querySelectorAll("details[open][id]")) {
-    const same = child.querySelector(`#${CSS.escape(folded.id)}`);
+  if (hasInput(old)) return old;
+  for (const details of old.querySelectorAll("details[open][id]")) {
+    const same = fresh.querySelector(`#${CSS.escape(details.id)}`);
     if (same) same.open = true;
   }
-  const focused = here.contains(document.activeElement) ? path(here, document.activeElement) : null;
-  remember(child);
-  sent.set(child, child.outerHTML.replace(/ open=""/g, ""));
-  here.replaceWith(child);
-  if (focused) follow(child, focused)?.focus();
-  return child;
+  const focusedPath = old.contains(document.activeElement) ? pathTo(old, document.activeElement) : null;
+  recordReceived(fresh);
+  received.set(fresh, fresh.outerHTML.replace(/ open=""/g, ""));
+  old.replaceWith(fresh);
+  if (focusedPath) nodeAt(fresh, focusedPath)?.focus();
+  return fresh;
 }
 
-function path(from, to) {
-  const steps = [];
-  for (let node = to; node !== from; node = node.parentElement) {
-    steps.unshift([...node.parentElement.children].indexOf(node));
+/* The path from a node to a descendant: the position of each element among its siblings. */
+function pathTo(ancestor, descendant) {
+  const path = [];
+  for (let node = descendant; node !== ancestor; node = node.parentElement) {
+    path.unshift([...node.parentElement.children].indexOf(node));
   }
-  return steps;
+  return path;
 }
 
-function follow(from, steps) {
-  return steps.reduce((node, step) => node?.children[step], from);
+function nodeAt(ancestor, path) {
+  return path.reduce((node, position) => node?.children[position], ancestor);
 }
 
-function show(text, { isOwn }) {
-  const fresh = new DOMParser().parseFromString(text, "text/html");
+/* Update the page; `isResult` says that it comes from a form of this page. */
+function showPage(html, { isResult }) {
+  const fresh = new DOMParser().parseFromString(html, "text/html");
   if (!fresh.querySelector("main")) return;
-  const said = by("told");
   // The result of a form stays until the next form.
-  if (!isOwn) sent.set(said, fresh.getElementById("told").outerHTML);
-  renew(by("sections"), fresh.getElementById("sections"));
-  renew(by("main"), fresh.querySelector("main"));
-  // A restarted daemon has a new token; forms that were kept need it too.
+  if (!isResult) received.set(byId("told"), fresh.getElementById("told").outerHTML);
+  mergeChildren(byId("sections"), fresh.getElementById("sections"));
+  mergeChildren(byId("main"), fresh.querySelector("main"));
+  // A restarted daemon has a new token; forms that were not replaced need it too.
   const token = fresh.querySelector("input[name=token]")?.value;
-  for (const one of document.querySelectorAll("input[name=token]")) one.value = token ?? one.value;
+  for (const input of document.querySelectorAll("input[name=token]")) input.value = token ?? input.value;
   document.title = fresh.title;
-  local(document);
+  showLocalTimes(document);
   countDown();
-  moved();
+  recheckPointer();
 }
 
-/* --- buttons that move under the pointer -------------------------------------------------------- */
+/* --- buttons that move under the pointer ------------------------------------------------------ */
 
-const moved = guardSliding(
+const recheckPointer = guardClicks(
   "main form:has(.trouble) button",
   (button) => `${button.closest("[id]").id} ${button.textContent}`,
-  (button, why) => refuse(button.form, why),
+  (button, reason) => showTrouble(button.form, reason),
 );
 
-/* Say in a form why it was not sent. */
-function refuse(form, why) {
+/* Show in a form why it was not sent. */
+function showTrouble(form, reason) {
   const trouble = form.querySelector(".trouble");
-  trouble.textContent = why;
+  trouble.textContent = reason;
   trouble.hidden = false;
 }
 
-/* --- requests ----------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
-let isAsking = false;
-let isWanted = false;
+let isRefreshing = false;
+let isRefreshWanted = false;
 
-async function look() {
-  if (by("answer")) return; // explaining also queries the tool, so only the button does it
-  isWanted = true;
-  if (isAsking || document.hidden) return;
-  isAsking = true;
-  while (isWanted) {
-    isWanted = false;
+async function refresh() {
+  if (byId("answer")) return; // explaining also queries the tool, so only the button does it
+  isRefreshWanted = true;
+  if (isRefreshing || document.hidden) return;
+  isRefreshing = true;
+  while (isRefreshWanted) {
+    isRefreshWanted = false;
     try {
-      const answer = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"), {
-        signal: AbortSignal.timeout(ANSWERS_MS),
+      const response = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"), {
+        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
-      if (answer.ok || answer.status === 404) show(await answer.text(), { isOwn: false });
+      if (response.ok || response.status === 404) showPage(await response.text(), { isResult: false });
     } catch {
       break; // the connection status shows the failure
     }
-    await pause(PAUSE_MS);
+    await pause(REFRESH_PAUSE_MS);
   }
-  isAsking = false;
+  isRefreshing = false;
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) void look();
+  if (!document.hidden) void refresh();
 });
-// Safari keeps a page to go back to, as it was, also after logging out on the next one.
+// Safari restores a page as it was when the person goes back, even after logging out on the next page.
 window.addEventListener("pageshow", async (event) => {
   if (event.persisted && await isLoggedOut()) location.reload();
 });
 
-/* --- forms -------------------------------------------------------------------------------------- */
+/* --- forms ------------------------------------------------------------------------------------ */
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.id === "logout") forgetHalfWritten();
+  if (form.id === "logout") clearUnfinished();
   if (form.method !== "post" || form.id === "logout") return;
   event.preventDefault();
-  void send(form, new URLSearchParams(new FormData(form, event.submitter)));
+  void sendForm(form, new URLSearchParams(new FormData(form, event.submitter)));
 });
 
-const UNREACHED = "the daemon can't be reached; press again when the page is live";
+const UNREACHABLE = "the daemon can't be reached; press again when the page is live";
 
-async function send(form, fields) {
+async function sendForm(form, fields) {
   const controls = [...(form.closest("li") ?? form).querySelectorAll("button, input")];
-  controls.forEach((one) => { one.disabled = true; });
+  controls.forEach((control) => { control.disabled = true; });
   form.querySelector(".trouble").hidden = true;
   try {
-    const signal = AbortSignal.timeout(ANSWERS_MS);
-    const answer = await fetch(form.action, { method: "POST", body: fields, signal });
-    const text = await answer.text();
-    if (!answer.ok && answer.status !== 404) throw new Error(answer.status === 401 ? SAID["logged out"] : text);
-    for (const one of controls) if (one.type === "text") one.value = one.defaultValue;
-    show(text, { isOwn: true });
-    if (!form.isConnected) by("main").focus({ preventScroll: true });
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    const response = await fetch(form.action, { method: "POST", body: fields, signal });
+    const text = await response.text();
+    if (response.status === 401) throw new Error(STATE_TEXT["logged out"]);
+    if (!response.ok && response.status !== 404) throw new Error(text);
+    for (const control of controls) if (control.type === "text") control.value = control.defaultValue;
+    showPage(text, { isResult: true });
+    if (!form.isConnected) byId("main").focus({ preventScroll: true });
   } catch (error) {
     // Errors of fetch itself have the browser's wording, which does not help.
-    refuse(form, error instanceof TypeError || error instanceof DOMException ? UNREACHED : error.message);
+    const isUnreachable = error instanceof TypeError || error instanceof DOMException;
+    showTrouble(form, isUnreachable ? UNREACHABLE : error.message);
   }
-  controls.forEach((one) => { one.disabled = false; });
+  controls.forEach((control) => { control.disabled = false; });
 }
 
-/* --- event stream ------------------------------------------------------------------------------- */
+/* --- event stream ----------------------------------------------------------------------------- */
 
-function state(name) {
-  const line = by("connection");
-  line.hidden = false;
-  if (line.dataset.state === name && line.textContent) return;
-  line.dataset.state = name;
-  line.textContent = SAID[name];
+function showState(state) {
+  const node = byId("connection");
+  node.hidden = false;
+  if (node.dataset.state === state && node.textContent) return;
+  node.dataset.state = state;
+  node.textContent = STATE_TEXT[state];
 }
 
-async function listen() {
+async function followChanges() {
   let tries = 0;
   for (;;) {
-    state(tries ? "reconnecting" : "connecting");
+    showState(tries ? "reconnecting" : "connecting");
     await connection(`${root}/events`, {
       changed() {
         tries = 0;
-        state("connected");
-        void look();
+        showState("connected");
+        void refresh();
       },
     });
     if (await isLoggedOut()) {
-      state("logged out");
+      showState("logged out");
       return;
     }
-    state("reconnecting");
-    // The daemon ends the oldest stream of a browser with many pages open.
-    const wait = (document.hasFocus() ? 0 : BESIDE_MS) + WAITS_MS[Math.min(tries, WAITS_MS.length - 1)];
-    await waited(document.hidden ? 0 : wait);
+    showState("reconnecting");
+    // The daemon closes the oldest stream of a browser with many pages open.
+    const delay = RETRY_DELAYS_MS[Math.min(tries, RETRY_DELAYS_MS.length - 1)];
+    const unfocusedDelay = document.hasFocus() ? 0 : UNFOCUSED_DELAY_MS;
+    await pauseUntilReturn(document.hidden ? 0 : delay + unfocusedDelay);
     tries += 1;
   }
 }
@@ -249,9 +254,9 @@ async function isLoggedOut() {
   return await status(`${root}/icon.svg`) === 401;
 }
 
-remember(document.body);
+recordReceived(document.body);
 document.querySelector("#sections [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
-local(document);
+showLocalTimes(document);
 countDown();
 setInterval(countDown, 1000);
-void listen();
+void followChanges();

@@ -1,21 +1,23 @@
-// Two phones on one page: one for a person who talks with the bot, one for the operator.
+// The page of an emulated platform: a phone for each person.
 
-import { draw } from "./message.js";
-import { element } from "./parts.js";
-import { rich } from "./rich.js";
+import { element } from "./elements.js";
+import { drawMessage } from "./message.js";
+import { renderRich } from "./rich.js";
 
 const TOAST_MS = 6000;
-const ACTING_MS = 5000;
+const ACTION_SHOWN_MS = 5000;
+const FAULT_SHOWN_MS = 1500;
+const OFFLINE_DELAY_MS = 1500;
 const phones = new Map();
-let asked = 0;
+let statusTimer = 0;
 
-async function post(deed) {
-  const answer = await fetch("do", {
+async function post(action) {
+  const response = await fetch("do", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(deed),
+    body: JSON.stringify(action),
   });
-  if (!answer.ok) throw new Error((await answer.json()).error);
+  if (!response.ok) throw new Error((await response.json()).error);
 }
 
 function isPicture(file) {
@@ -33,8 +35,8 @@ class Phone {
     this.person = person;
     this.chat = person.chat;
     this.drawn = new Map();
-    this.answering = null;
-    this.seen = new Set();
+    this.replyTo = null;
+    this.seenToasts = new Set();
     this.root = document.getElementById("phone").content.firstElementChild.cloneNode(true);
     this.root.querySelector("h2").textContent = person.name;
     this.root.querySelector(".role").textContent = person.role;
@@ -43,8 +45,8 @@ class Phone {
     this.field.setAttribute("aria-label", `Message as ${person.name}`);
     const tabs = this.root.querySelector("nav");
     tabs.setAttribute("aria-label", `Chats of ${person.name}`);
-    const places = [[person.chat, "with the bot"], [room, "Room"]].filter(([id]) => id);
-    for (const [id, name] of places) {
+    const chats = [[person.chat, "with the bot"], [room, "Room"]].filter(([id]) => id);
+    for (const [id, name] of chats) {
       const tab = element("button", "", name);
       tab.type = "button";
       tab.dataset.chat = id;
@@ -82,27 +84,27 @@ class Phone {
   async send() {
     const text = this.field.value;
     if (!text.trim()) return;
-    const deed = { do: "say", person: this.person.id, chat: this.chat, text };
-    if (this.answering) deed.reply_to = this.answering.id;
+    const action = { do: "say", person: this.person.id, chat: this.chat, text };
+    if (this.replyTo) action.reply_to = this.replyTo.id;
     this.field.value = "";
     this.reply(null);
-    await this.act(deed);
+    await this.act(action);
   }
 
   async attach(input) {
     const files = [...input.files];
     if (files.length === 0) return;
-    const deed = { person: this.person.id, chat: this.chat, caption: this.field.value };
+    const action = { person: this.person.id, chat: this.chat, caption: this.field.value };
     if (files.length > 1 && files.every(isPicture)) {
       const photos = [];
       for (const file of files) photos.push({ name: file.name, base64: await base64(file) });
-      await this.act({ ...deed, do: "album", photos });
+      await this.act({ ...action, do: "album", photos });
     } else {
       for (const file of files) {
         const kind = isPicture(file) ? "photo" : "document";
-        const sent = { kind, name: file.name, media_type: file.type, base64: await base64(file) };
-        await this.act({ ...deed, ...sent, do: "file" });
-        deed.caption = "";
+        const content = { kind, name: file.name, media_type: file.type, base64: await base64(file) };
+        await this.act({ ...action, ...content, do: "file" });
+        action.caption = "";
       }
     }
     this.field.value = "";
@@ -113,8 +115,9 @@ class Phone {
     return this.act({ do: "press", person: this.person.id, chat: message.chat, message: message.id, data });
   }
 
+  // Makes the next message a reply; null for none.
   reply(message) {
-    this.answering = message;
+    this.replyTo = message;
     const line = this.root.querySelector(".answering");
     line.hidden = message === null;
     if (message === null) return;
@@ -122,9 +125,9 @@ class Phone {
     this.field.focus();
   }
 
-  async act(deed) {
+  async act(action) {
     try {
-      await post(deed);
+      await post(action);
     } catch (error) {
       this.toast(error.message);
     }
@@ -134,82 +137,82 @@ class Phone {
     const line = this.root.querySelector(".toast");
     line.textContent = text;
     line.hidden = false;
-    clearTimeout(this.toasting);
-    this.toasting = setTimeout(() => { line.hidden = true; }, TOAST_MS);
+    clearTimeout(this.toastTimer);
+    this.toastTimer = setTimeout(() => { line.hidden = true; }, TOAST_MS);
   }
 
   update(state) {
     const isFirst = !this.state;
     this.state = state;
     for (const toast of state.toasts) {
-      const isNew = toast.person === this.person.id && !this.seen.has(toast.id);
-      this.seen.add(toast.id);
+      const isNew = toast.person === this.person.id && !this.seenToasts.has(toast.id);
+      this.seenToasts.add(toast.id);
       if (isNew && toast.text && !isFirst) this.toast(toast.text);
     }
     for (const tab of this.root.querySelectorAll("nav button")) {
       tab.setAttribute("aria-pressed", String(tab.dataset.chat === String(this.chat)));
     }
-    const chat = state.chats.find((one) => one.id === this.chat);
+    const chat = state.chats.find(({ id }) => id === this.chat);
     if (chat) this.draw(chat);
   }
 
   draw(chat) {
     const atEnd = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 80;
-    const ids = new Set(chat.messages.map((one) => one.id));
+    const ids = new Set(chat.messages.map((message) => message.id));
     for (const [id, known] of this.drawn) {
       if (ids.has(id)) continue;
       known.item.remove();
       this.drawn.delete(id);
     }
-    this.list.querySelectorAll(".passing").forEach((one) => one.remove());
+    this.list.querySelectorAll(".temporary").forEach((item) => item.remove());
     let last = null;
     for (const message of chat.messages) {
       if (message.only && message.only !== this.person.id) continue;
-      this.one(message);
+      this.drawMessage(message);
       last = message;
     }
-    if (chat.draft !== null) this.passing("draft", chat.draft || "Thinking…", chat.draft_rich);
-    else if (chat.acting) this.act_shown(chat.acting);
-    if (last?.asks && last.id !== this.asked) {
-      this.asked = last.id;
+    if (chat.draft !== null) this.drawTemporary("draft", chat.draft || "Thinking…", chat.draft_rich);
+    else if (chat.acting) this.drawChatAction(chat.acting);
+    if (last?.asks && last.id !== this.lastForcedReply) {
+      this.lastForcedReply = last.id;
       this.reply(last);
     }
     if (atEnd) this.list.scrollTop = this.list.scrollHeight;
   }
 
-  one(message) {
-    const written = JSON.stringify(message);
+  drawMessage(message) {
+    const json = JSON.stringify(message);
     const known = this.drawn.get(message.id);
-    if (known?.written === written) return;
-    const item = draw(message, this);
+    if (known?.json === json) return;
+    const item = drawMessage(message, this);
     if (message.sender === this.person.id) item.classList.add("own");
     if (known) known.item.replaceWith(item);
     else this.list.append(item);
-    this.drawn.set(message.id, { item, written });
+    this.drawn.set(message.id, { item, json });
   }
 
-  act_shown(action) {
-    const item = this.passing("acting", action === "typing" ? "typing…" : `${action}…`);
-    setTimeout(() => item.remove(), ACTING_MS);
+  drawChatAction(action) {
+    const item = this.drawTemporary("acting", action === "typing" ? "typing…" : `${action}…`);
+    setTimeout(() => item.remove(), ACTION_SHOWN_MS);
   }
 
-  passing(kind, text, shape = null) {
-    const item = element("li", `bot passing ${kind}`);
+  drawTemporary(kind, text, rich = null) {
+    const item = element("li", `bot temporary ${kind}`);
     const bubble = element("div", "bubble");
-    bubble.append(shape ? rich(shape) : element("div", "text", text));
+    bubble.append(rich ? renderRich(rich) : element("div", "text", text));
     item.append(bubble);
     this.list.append(item);
     return item;
   }
 }
 
-function status(state) {
+function showStatus(state) {
   document.title = document.querySelector("h1").textContent = `${state.platform}, emulated`;
   const line = document.getElementById("bot");
-  line.dataset.state = state.polled ? "here" : "away";
+  line.dataset.state = state.polled ? "online" : "offline";
   const { username } = state.bot;
-  const called = username.includes("@") ? username : `@${username}`; // a mail address has one
-  line.textContent = state.polled ? `${called} is here` : "no bot asks for messages";
+  const name = username.includes("@") ? username : `@${username}`; // an e-mail address has one
+  line.textContent = state.polled ? `${name} is here` : "no bot asks for messages";
   const counts = [`${state.calls} ${state.calls === 1 ? "call" : "calls"}`];
   if (state.refused) counts.push(`${state.refused} too many`);
   if (state.waiting) counts.push(`${state.waiting} updates wait`);
@@ -224,30 +227,30 @@ function update(state) {
     phones.set(person.id, phone);
     document.getElementById("phones").append(phone.root);
   }
-  status(state);
+  showStatus(state);
   for (const phone of phones.values()) phone.update(state);
 }
 
-// Debounces "not connected": a polling bot is away for an instant between two polls.
-function calmly(state) {
-  clearTimeout(asked);
+// Debounces "offline": a polling bot is disconnected for an instant between two polls.
+function updateDebounced(state) {
+  clearTimeout(statusTimer);
   if (state.polled || phones.size === 0) update(state);
   else {
     for (const phone of phones.values()) phone.update(state);
-    asked = setTimeout(() => status(state), 1500);
+    statusTimer = setTimeout(() => showStatus(state), OFFLINE_DELAY_MS);
   }
 }
 
-const trouble = document.querySelector("#trouble select");
-trouble.addEventListener("change", async () => {
-  if (trouble.value) await post({ do: "fail", how: trouble.value });
-  setTimeout(() => { trouble.value = ""; }, 1500);
+const faultField = document.querySelector("#trouble select");
+faultField.addEventListener("change", async () => {
+  if (faultField.value) await post({ do: "fail", how: faultField.value });
+  setTimeout(() => { faultField.value = ""; }, FAULT_SHOWN_MS);
 });
 
 const events = new EventSource("events");
-events.addEventListener("message", (event) => calmly(JSON.parse(event.data)));
+events.addEventListener("message", (event) => updateDebounced(JSON.parse(event.data)));
 events.addEventListener("error", () => {
   const line = document.getElementById("bot");
-  line.dataset.state = "away";
+  line.dataset.state = "offline";
   line.textContent = "the emulator has ended";
 });

@@ -1,7 +1,7 @@
 // Draws one message. Text only goes into text nodes; only web links can be opened.
 
-import { element, link } from "./parts.js";
-import { rich } from "./rich.js";
+import { element, link } from "./elements.js";
+import { renderRich } from "./rich.js";
 
 const TAGS = {
   bold: "strong",
@@ -17,73 +17,73 @@ const TAGS = {
   url: "a",
 };
 
-// Entities are counted in UTF-16 code units, as JavaScript's strings are, outer ones first.
+// Offsets of entities count UTF-16 code units, as JavaScript's strings do; outer entities come first.
 export function formatted(text, entities) {
   const fragment = document.createDocumentFragment();
-  fill(fragment, text, 0, text.length, [...entities]);
+  appendFormatted(fragment, text, 0, text.length, [...entities]);
   return fragment;
 }
 
-function fill(parent, text, from, to, entities) {
-  let at = from;
-  while (entities.length > 0 && entities[0].offset < to) {
-    const one = entities.shift();
-    const end = Math.min(one.offset + one.length, to);
-    if (one.offset > at) parent.append(text.slice(at, one.offset));
-    const inside = marked(one, text.slice(one.offset, end));
-    fill(inside, text, one.offset, end, entities);
-    parent.append(inside);
-    at = end;
+function appendFormatted(parent, text, start, end, entities) {
+  let position = start;
+  while (entities.length > 0 && entities[0].offset < end) {
+    const entity = entities.shift();
+    const entityEnd = Math.min(entity.offset + entity.length, end);
+    if (entity.offset > position) parent.append(text.slice(position, entity.offset));
+    const node = entityElement(entity, text.slice(entity.offset, entityEnd));
+    appendFormatted(node, text, entity.offset, entityEnd, entities);
+    parent.append(node);
+    position = entityEnd;
   }
-  if (at < to) parent.append(text.slice(at, to));
+  if (position < end) parent.append(text.slice(position, end));
 }
 
-function marked(entity, said) {
-  const made = element(TAGS[entity.type] ?? "span", entity.type);
-  if (made.tagName === "A") link(made, entity.url ?? said);
-  return made;
+function entityElement(entity, text) {
+  const node = element(TAGS[entity.type] ?? "span", entity.type);
+  if (node.tagName === "A") link(node, entity.url ?? text);
+  return node;
 }
 
-// Draws a message; calls `act` when the person presses a button or replies.
-export function draw(message, act) {
+// Draws a message; its buttons call `press` or `reply` of the phone.
+export function drawMessage(message, phone) {
   const item = element("li", message.bot ? "bot" : "person");
   const bubble = element("div", "bubble");
   bubble.append(element("p", "name", message.name));
   if (message.reply) {
     bubble.append(element("p", "quoted", `${message.reply.name}: ${message.reply.text}`));
   }
-  for (const file of message.files) bubble.append(attached(file));
+  for (const file of message.files) bubble.append(fileLine(file));
   if (message.rich) {
-    bubble.append(rich(message.rich));
+    bubble.append(renderRich(message.rich));
   } else if (message.text) {
     const body = element("div", "text");
     body.append(formatted(message.text, message.entities));
     bubble.append(body);
   }
-  bubble.append(foot(message, act));
+  bubble.append(footer(message, phone));
   item.append(bubble);
   for (const row of message.rows) {
     const line = element("div", "buttons");
-    for (const cell of row) line.append(button(message, cell, act));
+    for (const cell of row) line.append(keyboardButton(message, cell, phone));
     item.append(line);
   }
   return item;
 }
 
-function attached(file) {
+function fileLine(file) {
   const line = element("p", "file");
   if (!file.path) {
     line.textContent = file.name;
     return line;
   }
-  const link = element("a", "", `${file.kind}: ${file.name}`);
-  link.href = `files/${file.path}`;
-  link.download = file.name;
-  line.append(link);
+  const anchor = element("a", "", `${file.kind}: ${file.name}`);
+  anchor.href = `files/${file.path}`;
+  anchor.download = file.name;
+  line.append(anchor);
   return line;
 }
 
-function foot(message, act) {
+function footer(message, phone) {
   const line = element("div", "foot");
   const time = element("time", "", new Date(message.date * 1000).toLocaleTimeString());
   line.append(time);
@@ -94,15 +94,15 @@ function foot(message, act) {
   }
   const reply = element("button", "reply", "reply");
   reply.type = "button";
-  reply.addEventListener("click", () => act.reply(message));
+  reply.addEventListener("click", () => phone.reply(message));
   line.append(reply);
   return line;
 }
 
-function button(message, cell, act) {
-  const made = element("button", cell.style ?? "", cell.text);
-  made.type = "button";
-  made.disabled = !cell.callback_data;
-  made.addEventListener("click", () => act.press(message, cell.callback_data));
-  return made;
+function keyboardButton(message, cell, phone) {
+  const button = element("button", cell.style ?? "", cell.text);
+  button.type = "button";
+  button.disabled = !cell.callback_data;
+  button.addEventListener("click", () => phone.press(message, cell.callback_data));
+  return button;
 }

@@ -1,6 +1,6 @@
-// Draws a rich message: blocks of the Bot API become elements; text only goes into text nodes.
+// Renders a rich message: blocks of the Bot API become elements; text only goes into text nodes.
 
-import { element, link } from "./parts.js";
+import { element, link } from "./elements.js";
 
 const STYLES = {
   bold: "strong",
@@ -14,81 +14,81 @@ const STYLES = {
   url: "a",
 };
 
-export function rich(message) {
-  const made = element("div", "rich");
-  made.append(...message.blocks.map(block));
-  return made;
+export function renderRich(message) {
+  const node = element("div", "rich");
+  node.append(...message.blocks.map(renderBlock));
+  return node;
 }
 
-function block(one) {
-  switch (one.type) {
-    case "heading": return styled(`h${one.size}`, one.text);
-    case "pre": return styled("pre", one.text);
+function renderBlock(block) {
+  switch (block.type) {
+    case "heading": return styled(`h${block.size}`, block.text);
+    case "pre": return styled("pre", block.text);
     case "divider": return element("hr");
-    case "mathematical_expression": return element("code", "formula", one.expression);
-    case "list": return list(one);
-    case "table": return table(one);
-    case "blockquote": return around("blockquote", one.blocks);
+    case "mathematical_expression": return element("code", "formula", block.expression);
+    case "list": return renderList(block);
+    case "table": return renderTable(block);
+    case "blockquote": return containing("blockquote", block.blocks);
     case "details": {
-      const made = around("details", one.blocks);
-      made.open = one.is_open === true;
-      made.prepend(styled("summary", one.summary));
-      return made;
+      const node = containing("details", block.blocks);
+      node.open = block.is_open === true;
+      node.prepend(styled("summary", block.summary));
+      return node;
     }
-    default: return styled("p", one.text ?? "");
+    default: return styled("p", block.text ?? "");
   }
 }
 
-function around(tag, blocks) {
-  const made = element(tag);
-  made.append(...blocks.map(block));
-  return made;
+function containing(tag, blocks) {
+  const node = element(tag);
+  node.append(...blocks.map(renderBlock));
+  return node;
 }
 
-function list(one) {
-  const made = element("ul", "labelled");
-  for (const item of one.items) {
-    const line = around("li", item.blocks);
+function renderList(block) {
+  const list = element("ul", "labelled");
+  for (const item of block.items) {
+    const row = containing("li", item.blocks);
     const box = item.is_checked ? "☑" : "☐";
-    line.prepend(element("span", "label", item.has_checkbox ? box : item.label));
-    made.append(line);
+    row.prepend(element("span", "label", item.has_checkbox ? box : item.label));
+    list.append(row);
   }
-  return made;
+  return list;
 }
 
-function table(one) {
-  const made = element("table");
-  if (one.caption) made.append(styled("caption", one.caption));
-  for (const row of one.cells) {
-    const line = element("tr");
-    for (const cell of row) {
-      const drawn = styled(cell.is_header ? "th" : "td", cell.text ?? "");
-      drawn.classList.add(cell.align);
-      drawn.colSpan = cell.colspan ?? 1;
-      drawn.rowSpan = cell.rowspan ?? 1;
-      line.append(drawn);
+function renderTable(block) {
+  const table = element("table");
+  if (block.caption) table.append(styled("caption", block.caption));
+  for (const cells of block.cells) {
+    const row = element("tr");
+    for (const cell of cells) {
+      const node = styled(cell.is_header ? "th" : "td", cell.text ?? "");
+      node.classList.add(cell.align);
+      node.colSpan = cell.colspan ?? 1;
+      node.rowSpan = cell.rowspan ?? 1;
+      row.append(node);
     }
-    made.append(line);
+    table.append(row);
   }
-  return made;
+  return table;
 }
 
 function styled(tag, text) {
-  const made = element(tag);
-  fill(made, text);
-  return made;
+  const node = element(tag);
+  appendText(node, text);
+  return node;
 }
 
 // Appends a RichText of the Bot API: a string, an object with a text, or a list of these.
-function fill(parent, text) {
+function appendText(parent, text) {
   if (typeof text === "string") {
     parent.append(text);
   } else if (Array.isArray(text)) {
-    for (const one of text) fill(parent, one);
+    for (const part of text) appendText(parent, part);
   } else {
-    const made = element(STYLES[text.type] ?? "span", text.type);
-    if (text.type === "url") link(made, text.url);
-    fill(made, text.text ?? text.expression ?? text.alternative_text ?? "");
-    parent.append(made);
+    const node = element(STYLES[text.type] ?? "span", text.type);
+    if (text.type === "url") link(node, text.url);
+    appendText(node, text.text ?? text.expression ?? text.alternative_text ?? "");
+    parent.append(node);
   }
 }

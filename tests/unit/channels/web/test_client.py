@@ -7,13 +7,13 @@ from tests.unit.channels.web.test_markdown import NODE, PAGE
 
 STREAM = PAGE.parents[3] / "zeroclaw/web_page/stream.js"
 RUN = """
-const [line, stream] = process.argv.slice(1);
+const [client, stream] = process.argv.slice(1);
 const inline = (text) => "data:text/javascript," + encodeURIComponent(text);
 globalThis.location = { pathname: "/" };
 globalThis.sessionStorage = { getItem: () => null, setItem() {}, removeItem() {} };
 AbortSignal.timeout = () => new AbortController().signal;  // browsers take fractions
 globalThis.fetch = async () => new Response("<h1>Log in</h1>", { headers: { "content-type": "text/html" } });
-const { Outbox } = await import(inline(line.replace('"./stream.js"', JSON.stringify(inline(stream)))));
+const { Outbox } = await import(inline(client.replace('"./stream.js"', JSON.stringify(inline(stream)))));
 const told = [];
 const tell = (what) => () => told.push(what);
 const outbox = new Outbox({
@@ -27,7 +27,7 @@ outbox.add("hello");
 
 def test_a_message_stays_until_the_daemon_itself_has_taken_it() -> None:
     """A portal or a login page before it answers 200 to everything (P1)."""
-    files = (PAGE.with_name("line.js"), STREAM)
+    files = (PAGE.with_name("client.js"), STREAM)
     scripts = [one.read_text(encoding="utf-8") for one in files]
     command = [NODE, "--input-type=module", "-e", RUN, *scripts]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -1,0 +1,174 @@
+/* The client of the daemon: posts until acknowledged, and follows the event stream. */
+
+import { connection, pause, pauseUntilReturn, status } from "./stream.js";
+
+const EVENTS = ["snapshot", "item", "gone", "typing", "trouble"];
+const RETRY_DELAYS_MS = [500, 1000, 2000, 4000, 8000];
+const HIDDEN_DELAY_MS = 60_000;
+const UNFOCUSED_DELAY_MS = 5000;
+/* A little longer than the daemon waits for the next piece of a body. */
+const POST_TIMEOUT_MS = 150_000;
+/* 64 kbit/s, less than a phone has at the edge of its network. */
+const MIN_BYTES_PER_MS = 8;
+/* Of this chat: the next page of the same tab may be that of another. */
+const STORAGE_KEY = `zeroclaw-unsent ${location.pathname}`;
+
+export class Refused extends Error {}
+export class LoggedOut extends Refused {
+  constructor() {
+    super("you are logged out");
+  }
+}
+
+/* Post once; the timeout grows with the size of the body. Throws `Refused` if a retry is pointless,
+   another error if one may help. */
+async function post(path, body, bytes, headers = {}) {
+  const signal = AbortSignal.timeout(POST_TIMEOUT_MS + bytes / MIN_BYTES_PER_MS);
+  const response = await fetch(path, { method: "POST", headers, body, signal });
+  if (response.status === 401) throw new LoggedOut();
+  if (response.ok) return response;
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  const reason = isJson ? (await response.json()).error : await response.text();
+  if (response.status < 500) throw new Refused(reason || `refused (${response.status})`);
+  throw new Error(reason || `not now (${response.status})`);
+}
+
+/* Return the daemon's reply. Parsing fails for a captive portal or a login page in between, which
+   answers 200 to everything. */
+async function postJson(path, value) {
+  const body = JSON.stringify(value);
+  const response = await post(path, body, body.length, { "content-type": "application/json" });
+  return response.json();
+}
+
+/* Retry for a while; then throw an error with this reason. */
+async function withRetries(attempt, reason) {
+  for (const delay of RETRY_DELAYS_MS) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (error instanceof Refused) throw error;
+      await pause(delay);
+    }
+  }
+  throw new Error(reason);
+}
+
+/* Upload a file under an id made by the page. */
+export function upload(id, file) {
+  return withRetries(() => post(`files/${id}`, file, file.size), "no connection");
+}
+
+/* Post an answer to an approval request; each try has the same id. */
+export function postAnswer(answer) {
+  const body = { id: crypto.randomUUID(), ...answer };
+  return withRetries(() => postJson("answers", body), "no connection; nothing was answered yet");
+}
+
+/* Unacknowledged messages, sent in order and one at a time. They survive a reload of the page and the
+   end of the login. Their ids never change, so the daemon takes each message once. */
+export class Outbox {
+  constructor({ acknowledged, refused, waiting, loggedOut }) {
+    this.callbacks = { acknowledged, refused, waiting, loggedOut };
+    this.messages = storedMessages();
+    this.wake = () => {};
+    this.isRunning = false;
+  }
+
+  add(text, files = []) {
+    const message = { id: crypto.randomUUID(), text, files, at: new Date().toISOString() };
+    this.messages.push(message);
+    this.store();
+    void this.run();
+    return message;
+  }
+
+  /* Retry at once, because the connection is back. */
+  retryNow() {
+    this.wake();
+    void this.run();
+  }
+
+  async run() {
+    if (this.isRunning) return;
+    this.isRunning = true;
+    let tries = 0;
+    while (this.messages.length) {
+      const message = this.messages[0];
+      try {
+        const { id, text, files = [] } = message;
+        const reply = await postJson("messages", { id, text, files });
+        this.remove(message);
+        this.callbacks.acknowledged(message, reply.toast);
+        tries = 0;
+      } catch (error) {
+        if (error instanceof LoggedOut) {
+          this.callbacks.loggedOut();
+          break;
+        }
+        if (error instanceof Refused) {
+          this.remove(message);
+          this.callbacks.refused(message, error.message);
+          continue;
+        }
+        this.callbacks.waiting(message);
+        const woken = new Promise((resolve) => { this.wake = resolve; });
+        const delay = RETRY_DELAYS_MS[Math.min(tries, RETRY_DELAYS_MS.length - 1)];
+        await Promise.race([woken, pause(delay)]);
+        tries += 1;
+      }
+    }
+    this.isRunning = false;
+  }
+
+  remove(message) {
+    this.messages = this.messages.filter(({ id }) => id !== message.id);
+    this.store();
+  }
+
+  store() {
+    try {
+      sessionStorage.setItem(STORAGE_KEY, JSON.stringify(this.messages));
+    } catch {
+      // Too large for the session storage: a reload loses the unacknowledged messages.
+      sessionStorage.removeItem(STORAGE_KEY);
+    }
+  }
+}
+
+function storedMessages() {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+/* Follow the event stream while the page is open; each connection begins with a snapshot. */
+export async function follow({ onEvent, onState }) {
+  let tries = 0;
+  for (;;) {
+    onState(tries ? "reconnecting" : "connecting");
+    const handler = (name) => [name, (data) => {
+      if (name !== "trouble") tries = 0;
+      onEvent(name, data);
+      if (name === "snapshot") onState("connected");
+    }];
+    await connection("events", Object.fromEntries(EVENTS.map(handler)));
+    const pageStatus = await status("./");
+    if (pageStatus === 401) {
+      onState("logged out");
+      do await pauseUntilReturn(); while (await status("./") === 401);
+      tries = 0;
+      continue;
+    }
+    onState("reconnecting");
+    // The daemon closes the oldest stream of a browser with many pages open. A hidden page, or one beside
+    // the page in use, leaves its place to the others for a while; then it reconnects, and its title
+    // shows whether there is news.
+    const unusedDelay = document.hidden ? HIDDEN_DELAY_MS : UNFOCUSED_DELAY_MS;
+    const isUnused = pageStatus && !document.hasFocus();
+    await pauseUntilReturn((isUnused ? unusedDelay : 0) + RETRY_DELAYS_MS[Math.min(tries, 3)]);
+    tries += 1;
+  }
+}
