@@ -66,7 +66,7 @@ class LoopbackHarness:
         return nothing_to_open()
 
     def keep_limits(self) -> Callable[[], int]:
-        return lambda: self.platform.desk.limits.exceeded
+        return lambda: self.platform.backend.limits.exceeded
 
     async def turn_to(self, name: str) -> None:
         self.person = name
@@ -105,7 +105,7 @@ class LoopbackHarness:
     ) -> bool:
         messages = self.platform.chat(ref.address.chat).messages
         card = next(message for message in messages if message.id == ref.message)
-        place = [call.approval for call in card.asked.calls].index(approval)
+        place = [call.approval for call in card.request.calls].index(approval)
         return await self._wait_delivered(
             await self.platform.press(self.person, card, choice, call=place, reason=reason)
         )

@@ -1,4 +1,4 @@
-"""Makes GGUF files: small ones that only say something of themselves, and a patched real one."""
+"""Makes GGUF files: small ones with only metadata, and a patched real one."""
 
 import shutil
 import struct
@@ -6,7 +6,7 @@ from pathlib import Path
 
 CHATS = "{% for m in messages %}{{ m.content }}{% endfor %}"
 CALLS = "{% if tools %}{{ tools | tojson }}{% endif %}" + CHATS
-# Fits where the template of the shipped model stands.
+# Fits in the space of the shipped model's template.
 _PATCH = (
     "{% if tools %}<|im_start|>system\n{{tools|tojson}}<|im_end|>\n{% endif %}"
     "{% for m in messages %}<|im_start|>{{m.role}}\n{{m.content}}<|im_end|>\n{% endfor %}"
@@ -15,13 +15,13 @@ _PATCH = (
 
 
 def text(value: str) -> bytes:
-    """A text as GGUF writes it."""
+    """Encode a string as GGUF does."""
     data = value.encode()
     return struct.pack("<Q", len(data)) + data
 
 
 def gguf(template: str | None = CALLS, *, key: str = "tokenizer.chat_template") -> bytes:
-    """A file without weights, with a vocabulary and, it may be, a chat template."""
+    """Return a file without weights, with a vocabulary and optionally a chat template."""
     words = struct.pack("<IIQ", 9, 8, 3) + text("a") + text("tools") + text("b")
     pairs = [text("tokenizer.ggml.tokens") + words]
     if template is not None:
@@ -30,13 +30,15 @@ def gguf(template: str | None = CALLS, *, key: str = "tokenizer.chat_template") 
 
 
 def with_tools(model: Path, target: Path) -> Path:
-    """Copy a real model, and give it a template with a place for tools."""
+    """Copy a real model, with a template that has a place for tools."""
     shutil.copyfile(model, target)
     with target.open("r+b") as file:
         head = file.read(16 * 1024 * 1024)
-        at = head.index(text("tokenizer.chat_template")) + len(text("tokenizer.chat_template")) + 4
-        (length,) = struct.unpack_from("<Q", head, at)
+        offset = (
+            head.index(text("tokenizer.chat_template")) + len(text("tokenizer.chat_template")) + 4
+        )
+        (length,) = struct.unpack_from("<Q", head, offset)
         comment = "{#" + " " * (length - len(_PATCH) - 4) + "#}"
-        file.seek(at + 8)
+        file.seek(offset + 8)
         file.write((comment + _PATCH).encode())
     return target

@@ -1,7 +1,7 @@
-"""Stands in for the child of the local provider: its first line names a server that is elsewhere.
+"""Replaces the child process of the local provider: its first line names another server.
 
-Speaks the child's protocol of `zeroclaw/providers/local/child.py` on its pipes. The address stands
-beside the model file, in a file of its name with `.url` after it.
+Speaks the child's protocol of `zeroclaw/providers/local/child.py` on its pipes. The address is in
+a file beside the model file, with `.url` appended to its name.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Say where, and end with the parent."""
+    """Print the address, and end with the parent."""
     settings = json.loads(sys.stdin.readline())
     url = Path(f"{settings['model_file']}.url").read_text(encoding="utf-8")
     sys.stdout.write(json.dumps({"url": url}) + "\n")

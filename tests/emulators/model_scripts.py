@@ -1,8 +1,8 @@
-"""What a scripted model endpoint should answer, as values that can also travel as JSON.
+"""Scripts for the answers of a model endpoint, as values that can also be sent as JSON.
 
-`ScriptBook` is the pleasant side, the same for a server in this process and for one in its own:
+`ScriptBook` writes them, for a server in this process and for one in its own alike:
 
-    server.say("Hello ", gate, "world")          pieces of text; a gate holds the stream until opened
+    server.say("Hello ", gate, "world")          pieces of text; a gate holds the stream until it is open
     server.call("shell", {"command": "date"})    one tool call, arguments in fragments
     server.calls(("a", {}), ("b", {}))           several
     server.raw(b"data: {", b"...", cut=True)     exact bytes, each part its own HTTP chunk
@@ -10,9 +10,9 @@
     server.disconnect() · server.hang() · server.json({...})
 
 Each takes `key=` (only for requests whose last user message contains it; with `last=` ends with it,
-for messages that nobody answered are asked as one), `round=` (only for the n-th model call of a turn,
-0 first) and `times=` (None: for ever). Keyed scripts are looked at first, then the others, in the
-order they were added; without any the model repeats what the user said.
+for unanswered messages are sent as one), `round=` (only for the n-th model call of a turn,
+0 first) and `times=` (None: no limit). Keyed scripts are tried first, then the others, in the
+order they were added; without any the model repeats the user's message.
 """
 
 import base64
@@ -28,20 +28,20 @@ JSON_HEADERS = {"content-type": "application/json"}
 
 
 class Head(Value):
-    """Send the status line and headers; before it nothing was sent."""
+    """Send the status line and headers, which come first."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: dict(STREAM_HEADERS))
 
 
 class Send(Value):
-    """Send bytes as one HTTP chunk, so that the client reads them apart from the next."""
+    """Send bytes as one HTTP chunk, so that the client reads them separately from the next."""
 
     data: bytes
 
 
 class Wait(Value):
-    """Hold until the gate of this name is opened, or the client is gone."""
+    """Wait until the gate of this name is open, or the client has disconnected."""
 
     gate: str
 
@@ -54,17 +54,17 @@ Step = Head | Send | Wait | Cut
 
 
 class Gate(Protocol):
-    """A place in a script where the stream stands until the test goes on."""
+    """A place in a script where the stream waits until the test opens it."""
 
     @property
     def name(self) -> str: ...
 
     def open(self) -> None:
-        """Let every stream pass, those to come as well."""
+        """Let every stream pass, later ones too."""
         ...
 
     async def reached(self) -> None:
-        """Wait until a stream stands here, or passed."""
+        """Wait until a stream has reached the gate."""
         ...
 
 
@@ -72,7 +72,7 @@ Piece = str | Gate
 
 
 class Planned(Value):
-    """A script and which requests it is for; `times` None is for ever."""
+    """A script and the requests that it is for; `times` None is no limit."""
 
     steps: tuple[Step, ...]
     key: str = ""
@@ -80,15 +80,15 @@ class Planned(Value):
     round: int | None = None
     times: int | None = 1
 
-    def fits(self, received: "Received") -> bool:
-        """Whether it is for this request."""
-        asked = received.last_user
-        is_asked = asked.endswith(self.key) if self.last else self.key in asked
-        return is_asked and self.round in (None, received.round)
+    def matches(self, received: "Received") -> bool:
+        """Whether the script is for this request."""
+        text = received.last_user
+        has_key = text.endswith(self.key) if self.last else self.key in text
+        return has_key and self.round in (None, received.round)
 
 
 class Received(Value):
-    """A request for an answer, as it came."""
+    """A request for an answer, as it was received."""
 
     path: str
     headers: Mapping[str, str]
@@ -103,17 +103,21 @@ class Received(Value):
     @property
     def last_user(self) -> str:
         """The text of the newest user message."""
-        contents = [one.get("content") for one in self.messages if one["role"] == "user"]
+        contents = [
+            message.get("content") for message in self.messages if message["role"] == "user"
+        ]
         newest = contents[-1] if contents else ""
         if is_array(newest):
-            return "".join(str(one.get("text", "")) for one in newest if is_object(one))
+            return "".join(str(part.get("text", "")) for part in newest if is_object(part))
         return newest if isinstance(newest, str) else ""
 
     @property
     def parts(self) -> list[Json]:
         """The parts of all messages that are made of parts, in order."""
         contents = [message.get("content") for message in self.messages]
-        return [one for each in contents if is_array(each) for one in each if is_object(one)]
+        return [
+            part for content in contents if is_array(content) for part in content if is_object(part)
+        ]
 
     @property
     def round(self) -> int:
@@ -133,10 +137,10 @@ class Received(Value):
 
 
 class ScriptBook:
-    """Writes scripts; a server takes them in `add`."""
+    """Writes scripts; a server implements `add`."""
 
     def add(self, planned: Planned) -> None:
-        """Take one more script."""
+        """Add a script."""
         raise NotImplementedError
 
     def say(
@@ -149,10 +153,10 @@ class ScriptBook:
         cut: bool = False,
         key: str = "",
         last: bool = False,
-        round: int | None = None,  # noqa: A002  the word of this house
+        round: int | None = None,  # noqa: A002  a round of the turn, as everywhere
         times: int | None = 1,
     ) -> None:
-        """Answer with text, each piece a delta of its own; `size` cuts pieces into so many characters."""
+        """Answer with text, each piece a delta of its own; `size` splits pieces into that many characters."""
         steps: list[Step] = [Head(), role()]
         if reasoning:
             steps.append(delta(reasoning_content=reasoning))
@@ -176,7 +180,7 @@ class ScriptBook:
         round: int | None = None,  # noqa: A002
         times: int | None = 1,
     ) -> None:
-        """Answer with one tool call; arguments that are a text are sent as they are."""
+        """Answer with one tool call; arguments given as text are sent unchanged."""
         self.calls(
             (tool, arguments),
             text=text,
@@ -265,13 +269,13 @@ class ScriptBook:
         self.add(Planned(steps=(Cut(),), key=key, times=times))
 
     def hang(self, gate: Gate, *, headers_first: bool = False, key: str = "") -> None:
-        """Say nothing until the gate is opened or the client goes."""
+        """Send nothing until the gate is open or the client disconnects."""
         steps: tuple[Step, ...] = (Wait(gate=gate.name), Cut())
         self.add(Planned(steps=(Head(), *steps) if headers_first else steps, key=key))
 
 
 def chunk(**fields: object) -> Send:
-    """One event of a stream; fields of the chunk beside the usual ones."""
+    """One event of a stream; `fields` are added to the usual ones of a chunk."""
     body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "scripted", **fields}
     return Send(data=f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode())
 
@@ -310,8 +314,8 @@ def ending(finish: str, usage: tuple[int, int]) -> list[Send]:
 
 
 def cut_text(text: str, size: int) -> list[str]:
-    """Cut into pieces of so many characters; 0 is one piece."""
-    return [text[at : at + size] for at in range(0, len(text), size)] if size else [text]
+    """Split a text into pieces of that many characters; 0 is one piece."""
+    return [text[start : start + size] for start in range(0, len(text), size)] if size else [text]
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
@@ -328,7 +332,7 @@ def is_array(value: object) -> TypeGuard[list[object]]:
 
 
 def to_json(planned: Planned) -> Json:
-    """Write a script for the control API."""
+    """Encode a script for the control API."""
     return {
         "steps": [_step_to_json(step) for step in planned.steps],
         "key": planned.key,
@@ -339,7 +343,7 @@ def to_json(planned: Planned) -> Json:
 
 
 def from_json(body: Json) -> Planned:
-    """Read a script of the control API."""
+    """Decode a script of the control API."""
     steps, round_, times = body["steps"], body["round"], body["times"]
     assert is_array(steps)
     return Planned(

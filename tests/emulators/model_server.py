@@ -5,7 +5,7 @@ In its own:         async with ModelProcess() as server: … the same
 By hand:            python -m tests.emulators.model_server --port 8200
 
 Control API of the own process: POST /_control/script · POST /_control/open {"gate"} ·
-GET /_control/reached?gate= (answers when a stream stands there) · GET /_control/requests ·
+GET /_control/reached?gate= (answers when a stream waits there) · GET /_control/requests ·
 GET /_control/state (requests, disconnects) · POST /_control/reset.
 """
 
@@ -47,17 +47,17 @@ class LocalGate:
 
     name: str
     opened: asyncio.Event = field(default_factory=asyncio.Event)
-    at: asyncio.Event = field(default_factory=asyncio.Event)
+    was_reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     def open(self) -> None:
         self.opened.set()
 
     async def reached(self) -> None:
-        await self.at.wait()
+        await self.was_reached.wait()
 
 
 class _Request(Value):
-    """Any request, read whole."""
+    """Any request, read to its end."""
 
     method: str
     target: str
@@ -74,10 +74,10 @@ class ModelServer(ScriptBook, CuttingServer):
 
     Attributes:
         requests: Every request for an answer, in order.
-        disconnects: How many clients went before their answer's end.
-        open_connections: How many clients are connected, idle ones included.
-        taken_connections: How many there were, ended ones included.
-        listed: What its list of models says of the one that there is, beside its name.
+        disconnects: Number of clients that disconnected before the end of their answer.
+        open_connections: Number of connected clients, idle ones included.
+        taken_connections: Number of all connections so far.
+        listed: More fields of the only model in its list of models.
     """
 
     def __init__(self, *, port: int = 0) -> None:
@@ -99,7 +99,7 @@ class ModelServer(ScriptBook, CuttingServer):
         self._planned.append(planned)
 
     def gate(self, name: str = "") -> LocalGate:
-        """Return the gate of this name, a new one without."""
+        """Return the gate of this name; without a name, a new one."""
         name = name or f"gate {len(self._gates)}"
         return self._gates.setdefault(name, LocalGate(name=name))
 
@@ -109,9 +109,9 @@ class ModelServer(ScriptBook, CuttingServer):
         self.requests.clear()
         self.disconnects = 0
 
-    async def until(self, holds: Callable[["ModelServer"], bool]) -> None:
+    async def until(self, condition: Callable[["ModelServer"], bool]) -> None:
         """Wait for requests, disconnects or connections."""
-        while not holds(self):
+        while not condition(self):
             await self._change()
 
     async def _change(self) -> None:
@@ -160,17 +160,17 @@ class ModelServer(ScriptBook, CuttingServer):
                 await _answer(writer, {"error": {"message": "no such address"}}, status=404)
 
     def _choose(self, received: Received) -> Planned:
-        """Take the script for a request: keyed ones first, else the next, else an echo."""
+        """Return the script for a request: a keyed one, else the next, else an echo."""
         for is_keyed in (True, False):
-            for place, planned in enumerate(self._planned):
-                if bool(planned.key) == is_keyed and planned.fits(received):
+            for index, planned in enumerate(self._planned):
+                if bool(planned.key) == is_keyed and planned.matches(received):
                     if planned.times == 1:
-                        del self._planned[place]
+                        del self._planned[index]
                     elif planned.times is not None:
-                        self._planned[place] = replace(planned, times=planned.times - 1)
+                        self._planned[index] = replace(planned, times=planned.times - 1)
                     return planned
-        said = delta(content=received.last_user or "(nothing)")
-        return Planned(steps=(Head(), role(), said, *ending("stop", (1, 1))))
+        echo = delta(content=received.last_user or "(nothing)")
+        return Planned(steps=(Head(), role(), echo, *ending("stop", (1, 1))))
 
     async def _play(
         self, planned: Planned, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -186,10 +186,10 @@ class ModelServer(ScriptBook, CuttingServer):
                         pass  # an empty chunk would end the body
                     case Wait():
                         await writer.drain()
-                        await self._hold(self.gate(step.gate), reader)
+                        await self._wait(self.gate(step.gate), reader)
                     case Cut():
                         await writer.drain()
-                        if writer.can_write_eof():  # what was written arrives before the end does
+                        if writer.can_write_eof():  # sends the end after the written bytes
                             writer.write_eof()
                         raise _ConnectionClosed
                 await writer.drain()
@@ -200,8 +200,8 @@ class ModelServer(ScriptBook, CuttingServer):
             self._note()
             raise
 
-    async def _hold(self, gate: LocalGate, reader: asyncio.StreamReader) -> None:
-        gate.at.set()
+    async def _wait(self, gate: LocalGate, reader: asyncio.StreamReader) -> None:
+        gate.was_reached.set()
 
         async def watch() -> None:
             with suppress(ConnectionError):
@@ -213,18 +213,18 @@ class ModelServer(ScriptBook, CuttingServer):
             opening.add_done_callback(lambda _: watching.cancel())
             watching.add_done_callback(lambda _: opening.cancel())
         if not gate.opened.is_set():
-            raise ConnectionAbortedError("the client has gone")
+            raise ConnectionAbortedError("the client has disconnected")
 
     # --- the control API ---
 
     async def _control(self, path: str, query: str, body: bytes) -> object:
-        sent: object = json.loads(body or b"{}")
-        assert is_object(sent)
+        parameters: object = json.loads(body or b"{}")
+        assert is_object(parameters)
         match path.removeprefix("/_control/"):
             case "script":
-                self.add(from_json(sent))
+                self.add(from_json(parameters))
             case "open":
-                self.gate(str(sent["gate"])).open()
+                self.gate(str(parameters["gate"])).open()
             case "reached":
                 await self.gate(parse_qs(query)["gate"][0]).reached()
             case "requests":
@@ -292,7 +292,7 @@ class ModelProcess(ScriptBook):
         self._ask("POST", "script", to_json(planned))
 
     def gate(self, name: str = "") -> RemoteGate:
-        """Return the gate of this name, a new one without; no spaces in the name."""
+        """Return the gate of this name; without a name, a new one. Names have no spaces."""
         self._gates += 1
         return RemoteGate(name or f"gate-{self._gates}", self._ask)
 

@@ -14,13 +14,13 @@ from tests.fakes.tcp_server import CuttingServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What is answered.
+    """An answer of the server.
 
     Attributes:
-        ranges: `Range: bytes=N-` is obeyed.
-        cut_after: The connection is cut after so many bytes of the body.
-        cut_when: Not before this is set; at once when None.
-        hangs: Nothing is answered, ever.
+        ranges: Obey `Range: bytes=N-`.
+        cut_after: Cut the connection after this many bytes of the body.
+        cut_when: Cut only after this is set; at once if None.
+        hangs: Never answer.
     """
 
     body: bytes = b""
@@ -38,11 +38,11 @@ class Pages(CuttingServer):
 
     Attributes:
         pages: By path; others are 404.
-        asked: Every request: its path and its headers.
+        requests: The path and headers of every request.
     """
 
     pages: dict[str, Page] = field(default_factory=dict[str, Page])
-    asked: list[tuple[str, Mapping[str, str]]] = field(
+    requests: list[tuple[str, Mapping[str, str]]] = field(
         default_factory=list[tuple[str, Mapping[str, str]]]
     )
 
@@ -54,10 +54,10 @@ class Pages(CuttingServer):
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         line, *rest = head.rstrip().split("\r\n")
-        pairs = (one.partition(":") for one in rest)
+        pairs = (header.partition(":") for header in rest)
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         path = line.split(" ")[1]
-        self.asked.append((path, headers))
+        self.requests.append((path, headers))
         page = self.pages.get(path, Page(status=404))
         if page.hangs:
             await reader.read()
@@ -69,12 +69,12 @@ class Pages(CuttingServer):
             writer.write_eof()
 
 
-def answer(page: Page, wanted: str) -> bytes:
-    """The bytes of an answer, a part of it where a part was asked for."""
+def answer(page: Page, range_: str) -> bytes:
+    """Return the bytes of an answer, or of the requested range of it."""
     body, status = page.body, page.status
     headers = {"Content-Length": str(len(body)), "Connection": "close", **page.headers}
-    start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
-    if wanted and page.ranges and page.status == 200:
+    start = int(range_.removeprefix("bytes=").removesuffix("-")) if range_ else 0
+    if range_ and page.ranges and page.status == 200:
         status = 206 if start < len(body) else 416
         headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
         body = body[start:]

@@ -252,7 +252,7 @@ async def test_too_many_calls_are_refused_and_counted() -> None:
             await channel.send(ANN, outgoing("hello", key))
         with pytest.raises(RateLimited):
             await channel.send(ANN, outgoing("4", "k4"))
-        assert platform.desk.limits.exceeded == 1
+        assert platform.backend.limits.exceeded == 1
 
 
 async def test_what_is_gone_can_not_be_edited() -> None:

@@ -53,10 +53,10 @@ class _Chat:
         return [
             Card(
                 id=card.id,
-                question=card.asked.key,
+                question=card.request.key,
                 calls=tuple(
                     CardCall(approval=call.approval, text=call.arguments, outcome=how)
-                    for call, how in zip(card.asked.calls, card.hows, strict=True)
+                    for call, how in zip(card.request.calls, card.outcomes, strict=True)
                 ),
             )
             for card in self.chat.cards
@@ -89,7 +89,7 @@ class OnLoopback:
         return self._world.platform.connected
 
     def chats(self) -> Sequence[_Chat]:
-        return [_Chat(chat) for chat in self._world.platform.desk.chats.values()]
+        return [_Chat(chat) for chat in self._world.platform.backend.chats.values()]
 
     def chat(self, name: str) -> _Chat:
         return _Chat(self._world.chat(name))

@@ -22,13 +22,13 @@ async def test_one_of_three_calls_is_denied(tmp_path: Path) -> None:
         world.model.say("Two of three.", round=1)
         await world.say("ann", "knock everywhere")
         card = await world.card()
-        assert [call.tool for call in card.asked.calls] == ["knock"] * 3
+        assert [call.tool for call in card.request.calls] == ["knock"] * 3
         await world.press("olga", card, call=2)
         await world.press("olga", card, "deny", call=1)
         assert world.bench.runs == []
         await world.press("olga", card, call=0)
         await world.expect("ann", "Two of three.")
-        await world.until(lambda: card.hows == ["approved", "denied", "approved"])
+        await world.until(lambda: card.outcomes == ["approved", "denied", "approved"])
         assert sorted(world.bench.ran()) == ["door 1", "door 3"]
         first, second, third = world.tool_results()
         assert ("door 1" in first, "did not run" in second, "door 3" in third) == (True,) * 3

@@ -97,7 +97,7 @@ async def test_drafts_stay_inside_the_platforms_limits(tmp_path: Path) -> None:
         answer = "A long answer. " * 40 + "End."
         await world.until(lambda: world.chat("ann").answers == [answer])
         await world.until(lambda: world.chat("bob").answers == [answer])
-        assert world.platform.desk.limits.exceeded == 0
+        assert world.platform.backend.limits.exceeded == 0
 
 
 @pytest.mark.parametrize("carried_out", [True, False])

@@ -17,7 +17,7 @@ async def test_a_call_is_approved_after_a_kill(tmp_path: Path) -> None:
         await world.daemon.restart()
         await world.press("olga", card)
         await world.expect("ann", "So be it.")
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         assert world.bench.ran("knock") == ["on wood"]
         assert len(world.chat("olga").cards) == 1
 
@@ -30,7 +30,7 @@ async def test_a_press_while_the_daemon_is_dead_counts_when_it_is_back(tmp_path:
         await world.platform.press("olga", card, "deny")
         await world.daemon.start()
         await world.expect("ann", "So be it.")
-        await world.until(lambda: card.hows == ["denied"])
+        await world.until(lambda: card.outcomes == ["denied"])
         assert world.bench.runs == []
 
 
@@ -45,7 +45,7 @@ async def test_a_question_expires_while_the_daemon_is_dead(tmp_path: Path) -> No
         await world.daemon.kill()
         pressed = await world.platform.press("olga", card)
         await world.daemon.start()
-        await world.until(lambda: card.hows == ["expired"])
+        await world.until(lambda: card.outcomes == ["expired"])
         world.platform.release()
         await world.until(lambda: pressed.confirmed)
         await world.expect("ann", "So be it.")

@@ -21,7 +21,7 @@ def files_that_hold(directory: Path, secret: str) -> list[str]:
 
 def nowhere(world: World, secret: str) -> list[str]:
     """Where a secret can be seen; the configuration only names it."""
-    seen = ["chat" for chat in world.platform.desk.chats.values() if secret in chat.ever]
+    seen = ["chat" for chat in world.platform.backend.chats.values() if secret in chat.ever]
     calls = ["call" for call in world.platform.calls if secret in call.text]
     requests = ["request" for request in world.model.requests if secret in str(request.body)]
     log = ["log"] if secret in world.daemon.stderr + "\n".join(world.daemon.stdout) else []

@@ -53,14 +53,14 @@ async def test_an_approved_stranger_is_answered(tmp_path: Path) -> None:
     async with open_world(tmp_path, channels=CODES) as world:
         code = await receive_code(world)
         card = await world.card()
-        (call,) = card.asked.calls
+        (call,) = card.request.calls
         assert f"code: {code}" in call.arguments
         assert "sender id: mallory" in call.arguments
         await world.platform.confirmed(await world.say("mallory", "hello?"))
         assert len(world.chat("mallory").from_bot) == 1
         pressed = await world.press("olga", card)
         assert pressed.toast == "approved: loopback:mallory"
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         await world.until(lambda: world.chat("mallory").answers[-1] == "You may talk to me now.")
         world.model.say("Hello, Mallory.", key="good morning")
         await world.say("mallory", "good morning")
@@ -81,7 +81,7 @@ async def test_a_denied_stranger_meets_silence(tmp_path: Path) -> None:
         await receive_code(world)
         card = await world.card()
         await world.press("olga", card, "deny")
-        await world.until(lambda: card.hows == ["denied"])
+        await world.until(lambda: card.outcomes == ["denied"])
         again = await world.press("olga", card)
         assert again.toast == "already denied by olga"
         await world.platform.confirmed(await world.say("mallory", "please"))
@@ -95,7 +95,7 @@ async def test_silence_of_operators_ends_it_as_expired(tmp_path: Path) -> None:
     async with open_world(tmp_path, channels=channels) as world:
         await receive_code(world)
         card = (await world.until(lambda: world.chat("olga").cards))[0]
-        await world.until(lambda: card.hows == ["expired"])
+        await world.until(lambda: card.outcomes == ["expired"])
         pressed = await world.press("olga", card)
         assert pressed.toast.startswith("too late: it expired at")
         await world.platform.confirmed(await world.say("mallory", "am I in?"))
@@ -109,7 +109,7 @@ async def test_a_kill_loses_no_question(tmp_path: Path) -> None:
         card = await world.card()
         await world.daemon.restart()
         await world.press("olga", card)
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         await world.until(lambda: world.chat("mallory").answers[-1] == "You may talk to me now.")
 
 
@@ -143,7 +143,7 @@ async def test_without_buttons_a_stranger_is_answered_by_number(tmp_path: Path) 
         card = await world.card()
         assert "/approve 1" in card.text
         await world.say("olga", "/approve 1")
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         code = await receive_code(world, "trudy")
         await world.say("olga", f"/pair deny {code}")
         await world.until(lambda: "denied: loopback:trudy" in world.chat("olga").texts)
@@ -161,7 +161,7 @@ async def test_the_command_line_answers_a_stranger(tmp_path: Path) -> None:
             "approved: loopback:mallory\n",
             "",
         )
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         await world.daemon.terminate()
         code, output, _ = await zeroclaw(world, "pair", "list")
         assert (code, "admitted by the operator on this machine" in output) == (0, True)
@@ -196,7 +196,7 @@ async def test_revoking_ends_a_question_of_theirs(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         assert (await zeroclaw(world, "pair", "revoke", "ann"))[0] == 0
-        await world.until(lambda: card.hows == ["stopped"])
+        await world.until(lambda: card.outcomes == ["stopped"])
         await world.press("olga", card)
         assert world.bench.runs == []
 
@@ -232,7 +232,7 @@ async def test_the_printed_code_makes_the_first_operator(tmp_path: Path) -> None
         card = await world.card("victor")
         await world.platform.confirmed(await world.say("trudy", code))
         await world.press("victor", card)
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         assert code not in world.daemon.stderr
         printed = len(world.daemon.stdout)
         await world.daemon.restart()

@@ -25,13 +25,13 @@ async def test_an_approved_call_runs_once_and_its_receipt_reaches_the_model(tmp_
     """
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
-        (call,) = card.asked.calls
+        (call,) = card.request.calls
         assert (call.tool, "on wood" in call.arguments) == ("knock", True)
-        assert (card.asked.asked_by, len(call.hash8)) == ("ann", 8)
+        assert (card.request.asked_by, len(call.hash8)) == ("ann", 8)
         assert world.bench.runs == []
         await world.press("olga", card)
         await world.expect("ann", "So be it.")
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         assert world.bench.ran("knock") == ["on wood"]
         assert card.endings[0].by == "olga"
         (result,) = world.tool_results()
@@ -55,10 +55,14 @@ async def test_two_operators_who_differ_in_that_instant_are_one_answer(tmp_path:
             await world.platform.press("olga", olgas),
         )
         await world.until(lambda: all(press.confirmed for press in presses))
-        await world.until(lambda: all(olgas.hows + oscars.hows))  # one still open has an empty one
+        await world.until(
+            lambda: all(olgas.outcomes + oscars.outcomes)
+        )  # one still open has an empty one
         assert olgas.endings == oscars.endings
         await world.expect("ann", "So be it.")
-        assert [run.tool for run in world.bench.runs] == ["knock"] * (olgas.hows == ["approved"])
+        assert [run.tool for run in world.bench.runs] == ["knock"] * (
+            olgas.outcomes == ["approved"]
+        )
 
 
 async def test_the_card_goes_to_the_operator_and_a_note_to_whoever_asked(tmp_path: Path) -> None:
@@ -77,7 +81,7 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Pa
         card = await ask_to_knock(world)
         await world.press("olga", card, "deny_with_reason", reason="not on a Sunday")
         await world.expect("ann", "So be it.")
-        await world.until(lambda: card.hows == ["denied"])
+        await world.until(lambda: card.outcomes == ["denied"])
         assert world.bench.runs == []
         (result,) = world.tool_results()
         assert "not on a Sunday" in result
@@ -90,7 +94,7 @@ async def test_silence_is_a_denial_when_the_time_is_over(tmp_path: Path) -> None
     async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
         card = await ask_to_knock(world)
         await world.expect("ann", "So be it.")
-        await world.until(lambda: card.hows == ["expired"])
+        await world.until(lambda: card.outcomes == ["expired"])
         assert world.bench.runs == []
         (result,) = world.tool_results()
         assert "nobody answered" in result
@@ -100,12 +104,12 @@ async def test_a_late_press_runs_nothing(tmp_path: Path) -> None:
     """A press after the deadline gets a notice, and the card does not change."""
     async with open_world(tmp_path, approvals={"timeout_s": 3.0}) as world:
         card = await ask_to_knock(world)
-        await world.until(lambda: card.hows == ["expired"])
+        await world.until(lambda: card.outcomes == ["expired"])
         pressed = await world.press("olga", card)
         assert "too late" in pressed.toast
         await world.expect("ann", "So be it.")
         assert world.bench.runs == []
-        assert card.hows == ["expired"]
+        assert card.outcomes == ["expired"]
 
 
 async def test_the_second_answer_changes_nothing(tmp_path: Path) -> None:
@@ -117,7 +121,7 @@ async def test_the_second_answer_changes_nothing(tmp_path: Path) -> None:
         assert "already approved by" in again.toast
         await world.expect("ann", "So be it.")
         assert world.bench.ran("knock") == ["on wood"]
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
 
 
 async def test_the_same_press_twice_counts_once(tmp_path: Path) -> None:
@@ -136,7 +140,7 @@ async def test_a_stranger_who_presses_does_nothing_and_learns_nothing(tmp_path: 
         card = await ask_to_knock(world)
         pressed = await world.press("mallory", card)
         assert pressed.toast == ""
-        assert card.hows == [""]
+        assert card.outcomes == [""]
         await world.press("olga", card, "deny")
         await world.expect("ann", "So be it.")
         assert world.bench.runs == []
@@ -149,7 +153,7 @@ async def test_somebody_who_may_not_approve_is_told_so(tmp_path: Path) -> None:
         pressed = await world.press("bob", card)
         assert pressed.toast != ""
         assert "approved" not in pressed.toast
-        assert (card.hows, world.bench.runs) == ([""], [])
+        assert (card.outcomes, world.bench.runs) == ([""], [])
         await world.press("olga", card)
         await world.expect("ann", "So be it.")
         assert world.bench.ran("knock") == ["on wood"]
@@ -170,7 +174,7 @@ async def test_a_requester_may_be_kept_from_answering(tmp_path: Path) -> None:
         assert world.chat("olga").cards == []
         pressed = await world.press("olga", card)
         assert pressed.toast != ""
-        assert (card.hows, world.bench.runs) == ([""], [])
+        assert (card.outcomes, world.bench.runs) == ([""], [])
         await world.press("bob", card)
         await world.expect("olga", "So be it.")
         assert world.bench.ran("knock") == ["on wood"]
@@ -205,7 +209,7 @@ async def test_an_answer_may_hold_for_a_time(tmp_path: Path) -> None:
         world.model.call("knock", {"what": "on wood"}, round=0, key="third time")
         await world.say("bob", "third time")
         second_card = await world.card()
-        assert second_card.asked.calls[0].arguments.count("on wood") == 1
+        assert second_card.request.calls[0].arguments.count("on wood") == 1
 
 
 async def test_without_buttons_calls_are_answered_by_number(tmp_path: Path) -> None:
@@ -216,7 +220,7 @@ async def test_without_buttons_calls_are_answered_by_number(tmp_path: Path) -> N
         await world.say("olga", "/approve 1")
         await world.expect("ann", "So be it.")
         assert world.bench.ran("knock") == ["on wood"]
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         await world.say("olga", "/approve 1")
         await world.until(lambda: "already approved" in world.chat("olga").texts[-1])
         assert world.bench.ran("knock") == ["on wood"]
@@ -228,7 +232,7 @@ async def test_where_nothing_can_be_edited_a_message_tells_how_it_ended(tmp_path
     async with open_world(tmp_path, platform=platform) as world:
         card = await ask_to_knock(world)
         await world.say("olga", "/deny 1 too loud")
-        await world.until(lambda: card.hows == ["denied"])
+        await world.until(lambda: card.outcomes == ["denied"])
         assert card.texts == [card.text]
         assert any("too loud" in text for text in world.chat("olga").texts)
         await world.expect("ann", "So be it.")
@@ -303,16 +307,16 @@ async def test_presses_at_the_deadlines_instant_count_or_lose_but_never_both(
         world.platform.release()
         await world.until(lambda: len(world.chat("olga").cards) == len(people))
         cards = world.chat("olga").cards
-        await world.until(lambda: any(card.hows == ["expired"] for card in cards))
+        await world.until(lambda: any(card.outcomes == ["expired"] for card in cards))
         presses = [await world.platform.press("olga", card) for card in cards]
         await world.until(lambda: all(press.confirmed for press in presses))
         for person in people:
             await world.expect(person, "So be it.")
         await world.until(lambda: world.chat("olga").open_cards == [])
-        requested = [card.asked.calls[0].arguments for card in cards]
+        requested = [card.request.calls[0].arguments for card in cards]
         ran = [
             any(f'"{what}"' in arguments for what in world.bench.ran()) for arguments in requested
         ]
-        assert [card.hows == ["approved"] for card in cards] == ran
+        assert [card.outcomes == ["approved"] for card in cards] == ran
         assert ["approved" in press.toast for press in presses] == ran
         assert not all(ran)

@@ -28,7 +28,7 @@ async def test_a_card_whose_answer_was_lost_stands_once_and_is_settled(tmp_path:
         card = await ask_to_knock(world)
         await world.until(lambda: len(world.platform.called("ask")) == 2)
         await world.press("olga", card)
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
         await world.expect("ann", "So be it.")
         assert len(world.chat("olga").cards) == 1
         assert world.bench.ran("knock") == ["on wood"]
@@ -45,7 +45,9 @@ async def test_both_cards_are_settled_where_a_send_can_not_be_repeated_unseen(
         lost, recorded = world.chat("olga").cards
         await world.press("olga", lost)
         await world.expect("ann", "So be it.")
-        await world.until(lambda: (lost.hows, recorded.hows) == (["approved"], ["approved"]))
+        await world.until(
+            lambda: (lost.outcomes, recorded.outcomes) == (["approved"], ["approved"])
+        )
         assert world.bench.ran("knock") == ["on wood"]
 
 
@@ -57,10 +59,10 @@ async def test_a_press_on_a_card_that_was_never_recorded_settles_it_late(tmp_pat
         await world.until(lambda: len(world.chat("olga").cards) == 2)
         lost, recorded = world.chat("olga").cards
         await world.press("olga", recorded, "deny")
-        await world.until(lambda: recorded.hows == ["denied"])
+        await world.until(lambda: recorded.outcomes == ["denied"])
         late = await world.press("olga", lost)
         assert "already denied" in late.toast
-        await world.until(lambda: lost.hows == ["denied"])
+        await world.until(lambda: lost.outcomes == ["denied"])
         await world.expect("ann", "So be it.")
         assert world.bench.runs == []
 
@@ -88,7 +90,7 @@ async def test_a_settle_that_fails_is_tried_again(tmp_path: Path) -> None:
         card = await ask_to_knock(world)
         await world.press("olga", card)
         await world.expect("ann", "So be it.")
-        await world.until(lambda: card.hows == ["approved"])
+        await world.until(lambda: card.outcomes == ["approved"])
 
 
 async def test_a_card_that_was_deleted_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ async def test_a_card_that_was_deleted_keeps_nobody_waiting(tmp_path: Path) -> N
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         card.deleted = True
-        number = card.asked.calls[0].number
+        number = card.request.calls[0].number
         await world.say("olga", f"/approve {number}")
         await world.expect("ann", "So be it.")
         assert world.bench.ran("knock") == ["on wood"]

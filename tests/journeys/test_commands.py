@@ -60,8 +60,8 @@ async def test_numbers_count_up_over_all_cards_of_a_chat(tmp_path: Path) -> None
     """`/approve 1 3` names calls of two cards; an unknown number runs nothing. P5."""
     async with open_world(tmp_path, platform={"has_buttons": False}) as world:
         first, second = await two_cards(world)
-        assert [call.number for call in first.asked.calls] == [1, 2]
-        assert [call.number for call in second.asked.calls] == [3]
+        assert [call.number for call in first.request.calls] == [1, 2]
+        assert [call.number for call in second.request.calls] == [3]
         pending = await reply_to(world, "olga", "/pending")
         assert [f"`{number}`" in pending for number in (1, 2, 3)] == [True] * 3
         assert "no call" in await reply_to(world, "olga", "/approve 9")
@@ -72,7 +72,7 @@ async def test_numbers_count_up_over_all_cards_of_a_chat(tmp_path: Path) -> None
         await world.expect("bob", "Done.")
         assert sorted(world.bench.ran()) == ["a", "c"]
         await world.until(
-            lambda: (first.hows, second.hows) == (["approved", "denied"], ["approved"])
+            lambda: (first.outcomes, second.outcomes) == (["approved", "denied"], ["approved"])
         )
         assert "Nothing waits" in await reply_to(world, "olga", "/pending")
 
@@ -96,7 +96,7 @@ async def test_a_number_is_never_used_again(tmp_path: Path) -> None:
         world.model.call("knock", {"what": "d"}, key="again", round=0)
         await world.say("ann", "again")
         card = await world.card()
-        assert [call.number for call in card.asked.calls] == [4]
+        assert [call.number for call in card.request.calls] == [4]
 
 
 async def test_a_tool_that_is_called_by_hand_needs_no_model(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ async def test_a_grant_is_listed_and_revoked_in_the_chat(tmp_path: Path) -> None
         assert ended == f"`{number}`: revoked; `knock` asks again."
         await knock(world, "third", what="first")
         card = await world.card()
-        assert card.asked.calls[0].number == 2
+        assert card.request.calls[0].number == 2
         assert world.bench.ran("knock") == ["first", "first"]
         await world.press("olga", card)
         await world.until(lambda: world.bench.ran("knock") == ["first", "first", "first"])
@@ -67,5 +67,5 @@ async def test_a_grant_is_revoked_from_the_terminal(tmp_path: Path) -> None:
         code, _, err = await zeroclaw(world, "grants", "revoke", name)
         assert (code, "There is no grant" in err) == (1, True)
         await knock(world, "second")
-        assert (await world.card()).asked.calls[0].tool == "knock"
+        assert (await world.card()).request.calls[0].tool == "knock"
         assert world.bench.ran("knock") == ["first"]

@@ -45,7 +45,7 @@ async def approval_texts(world: World, person: str) -> Told:
     note = await reply_to(world, person, f"are you there, {person}?")
     status = await reply_to(world, person, "/status")
     await world.press(person, card)
-    await world.until(lambda: card.hows == ["approved"])
+    await world.until(lambda: card.outcomes == ["approved"])
     await world.until(lambda: world.chat(person).answers[-1] == "Here I am.")
     return Told(card=card_text, note=note, status=status, ending=card.text.splitlines()[-1].strip())
 

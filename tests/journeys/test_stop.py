@@ -59,7 +59,7 @@ async def test_stop_while_it_waits_for_an_approval(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
         await world.say("ann", "/stop")
-        await world.until(lambda: card.hows == ["stopped"])
+        await world.until(lambda: card.outcomes == ["stopped"])
         pressed = await world.press("olga", card)
         assert "stopped" in pressed.toast
         world.model.say("Hello.", key="hi")

@@ -46,7 +46,7 @@ async def test_the_login_link_opens_once(tmp_path: Path) -> None:
             another_port.pages["/web/"] = Page(body=b"whoever listens here")
             elsewhere = await page.page.context.new_page()
             await elsewhere.goto(f"{another_port.url}/web/")
-            assert "cookie" not in another_port.asked[0][1]
+            assert "cookie" not in another_port.requests[0][1]
         world.page_errors.clear()  # the browser reports the 401
 
 

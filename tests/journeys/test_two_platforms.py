@@ -35,7 +35,7 @@ async def test_the_operator_is_asked_where_they_are(tmp_path: Path) -> None:
         await second.press("olga", card)
         await world.expect("ann", "So be it.")
         assert world.bench.ran("knock") == ["on wood"]
-        await second.until(lambda: card.hows == ["approved"])
+        await second.until(lambda: card.outcomes == ["approved"])
         assert world.chat("olga").from_bot == []
 
 

@@ -1,1 +1,1 @@
-"""Real mail on loopback: dovecot holds the mailboxes, postfix takes what is sent."""
+"""Real mail on loopback: dovecot has the mailboxes, postfix accepts sent mail."""

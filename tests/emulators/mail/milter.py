@@ -1,8 +1,8 @@
-"""A milter as OpenDMARC is one: it takes out what others wrote under its name, and writes its own word.
+"""A milter like OpenDMARC: it removes forged verdicts under its name, and adds its own.
 
-Everybody here may send for the domain of their envelope's sender, so that SPF always passes, and DMARC
-where the domain of From is the same. The protocol is Sendmail's (libmilter, version 6), of which
-Postfix speaks what is here (MILTER_README, read 2026-11).
+Every sender may send for the domain of their envelope, so SPF always passes, and DMARC passes if the
+domain of From is the same. The protocol is the part of Sendmail's (libmilter, version 6) that Postfix
+speaks (MILTER_README, read 2026-11).
 """
 
 import asyncio
@@ -24,27 +24,27 @@ _NAME = b"authentication-results"
 
 
 @dataclass(slots=True)
-class _Seen:
-    """One mail on its way."""
+class _Mail:
+    """A mail in transit: the domains of its envelope and of From, and its verdicts so far."""
 
-    path: str = ""
+    envelope: str = ""
     author: str = ""
-    named: list[bytes] = field(default_factory=list[bytes])
+    verdicts: list[bytes] = field(default_factory=list[bytes])
 
-    def verdict(self) -> "Packets":
-        """Return what is to be done to the mail; later headers first, for their numbers move."""
-        numbers = range(len(self.named), 0, -1)
+    def changes(self) -> "Packets":
+        """Return the changes to the mail; later headers first, because removals renumber them."""
+        numbers = range(len(self.verdicts), 0, -1)
         forged = [
             (b"m", struct.pack(">I", number) + b"Authentication-Results\0\0")
             for number in numbers
-            if AUTHSERV_ID.encode() in self.named[number - 1].lower()
+            if AUTHSERV_ID.encode() in self.verdicts[number - 1].lower()
         ]
-        says = "pass" if self.author == self.path else "fail"
-        word = (
-            f"{AUTHSERV_ID};\n\tspf=pass smtp.mailfrom={self.path};\n\t"
-            f"dmarc={says} (p=reject) header.from={self.author}"
+        result = "pass" if self.author == self.envelope else "fail"
+        verdict = (
+            f"{AUTHSERV_ID};\n\tspf=pass smtp.mailfrom={self.envelope};\n\t"
+            f"dmarc={result} (p=reject) header.from={self.author}"
         )
-        own = struct.pack(">I", 0) + b"Authentication-Results\0" + word.encode() + b"\0"
+        own = struct.pack(">I", 0) + b"Authentication-Results\0" + verdict.encode() + b"\0"
         return [*forged, (b"i", own)]
 
 
@@ -52,31 +52,31 @@ Packets = list[tuple[bytes, bytes]]
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    seen = _Seen()
+    mail = _Mail()
     command = b""
     with suppress(asyncio.IncompleteReadError):
         while command != b"Q":
             (length,) = struct.unpack(">I", await reader.readexactly(4))
             packet = await reader.readexactly(length)
             command = packet[:1]
-            for kind, more in _answers(seen, command, packet[1:]):
-                writer.write(struct.pack(">I", 1 + len(more)) + kind + more)
+            for kind, body in _answers(mail, command, packet[1:]):
+                writer.write(struct.pack(">I", 1 + len(body)) + kind + body)
 
 
-def _answers(seen: _Seen, command: bytes, said: bytes) -> Packets:
+def _answers(mail: _Mail, command: bytes, data: bytes) -> Packets:
     match command:
         case b"O":
             return [(b"O", struct.pack(">III", 6, _ADDS | _CHANGES, _SKIPPED))]
         case b"M":
-            seen.path, seen.author, seen.named = _domain(said), "", []
+            mail.envelope, mail.author, mail.verdicts = _domain(data), "", []
         case b"L":
-            name, value, _ = said.split(b"\0", 2)
+            name, value, _ = data.split(b"\0", 2)
             if name.lower() == _NAME:
-                seen.named.append(value)
+                mail.verdicts.append(value)
             if name.lower() == b"from":
-                seen.author = _domain(value)
+                mail.author = _domain(value)
         case b"E":
-            return [*seen.verdict(), (b"a", b"")]
+            return [*mail.changes(), (b"a", b"")]
         case b"D" | b"A" | b"Q":
             return []
         case _:
@@ -84,19 +84,19 @@ def _answers(seen: _Seen, command: bytes, said: bytes) -> Packets:
     return [(b"c", b"")]
 
 
-def _domain(said: bytes) -> str:
-    found = _DOMAIN.search(said)
-    return found[1].decode().lower() if found else ""
+def _domain(data: bytes) -> str:
+    match = _DOMAIN.search(data)
+    return match[1].decode().lower() if match else ""
 
 
-async def handed_over(mail: Servers, to: str, letter: bytes, *, sender: str) -> None:
-    """Let the world outside hand a mail over, by SMTP and past the milter."""
+async def deliver_from_outside(mail: Servers, to: str, letter: bytes, *, sender: str) -> None:
+    """Deliver a mail from another domain, by SMTP and past the milter."""
     async with SMTP(hostname="127.0.0.1", port=mail.mx, start_tls=False) as client:
         await client.sendmail(sender, [to], letter)
 
 
 @asynccontextmanager
 async def milter(port: int) -> AsyncGenerator[None]:
-    """Open it where postfix asks."""
+    """Open the milter on the port that postfix asks."""
     async with serving(_serve, port):
         yield

@@ -1,7 +1,7 @@
-"""A line between a client and a mail server of this machine, which is cut at a moment that a test names.
+"""A relay between a client and a mail server of this machine, which a test cuts at an exact moment.
 
-A server can be killed as well, but at no such moment. Where TLS begins with the first byte the line
-ends it, with the server's own certificate, and reads along; elsewhere it sees how much is said.
+Killing the server is not that exact. If TLS begins with the first byte, the relay terminates it with
+the server's own certificate and reads the commands; otherwise it only counts bytes.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ from channels.email.emulator.servers import Servers
 
 MAX_BYTES = 65_536
 A_MAIL = 1_200
-"""Bytes: more than a client says before it hears an answer, unless it hands a mail over."""
+"""Bytes: more than a client sends before it reads an answer, unless it sends a mail."""
 Moment = Literal["unheard", "unanswered", "half answered", "silent"]
 
 
 class Relay:
-    """Hands bytes on, both ways.
+    """Relays bytes in both directions.
 
     Attributes:
-        port: Where it takes connections.
-        is_free: Set while nobody is connected.
+        port: The port that it listens on.
+        is_free: Set while no client is connected.
     """
 
     def __init__(self, to: int, mail: Servers | None) -> None:
-        """Hand on to a port of the loopback; by TLS where it is told of whom."""
+        """Relay to a loopback port; by TLS if `mail` is given."""
         self._to = to
         self._tls = mail and ssl.create_default_context(cafile=mail.ca_file)
         self.port = 0
@@ -41,67 +41,69 @@ class Relay:
         """Cut one connection, once.
 
         Args:
-            at: Where a command is said that holds this, or so many bytes before an answer.
-            moment: Before the server hears of it, once it has done it, or within its answer; `silent`
-                leaves the connection open, with nothing said.
+            at: A command that contains this, or this many bytes before an answer.
+            moment: Before the server gets the command, after it has carried it out, or within its
+                answer; `silent` leaves the connection open without an answer.
         """
         self._at, self._moment = at, moment
 
-    def _is_due(self, said: bytes) -> bool:
+    def _is_due(self, received: bytes) -> bool:
         at = self._at
-        if at is None or (len(said) < at if isinstance(at, int) else at not in said):
+        if at is None or (len(received) < at if isinstance(at, int) else at not in received):
             return False
         self._at = None
         return True
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass one connection on, until it is cut or either side ends it."""
+        """Relay one connection, until it is cut or either side ends it."""
         self._connected += 1
         self.is_free.clear()
         try:
-            await self._passed_on(reader, writer)
+            await self._relay(reader, writer)
         finally:
             self._connected -= 1
             if not self._connected:
                 self.is_free.set()
 
-    async def _passed_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        theirs, ours = await asyncio.open_connection("localhost", self._to, ssl=self._tls)
-        said, is_due = b"", False
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection(
+            "localhost", self._to, ssl=self._tls
+        )
+        received, is_due = b"", False
 
-        async def ask() -> None:
-            nonlocal said, is_due
+        async def forward() -> None:
+            nonlocal received, is_due
             while data := await reader.read(MAX_BYTES):
-                said += data
-                is_due = is_due or self._is_due(said)
+                received += data
+                is_due = is_due or self._is_due(received)
                 if is_due and self._moment == "unheard":
                     return
-                ours.write(data)
+                server_writer.write(data)
 
-        async def answer() -> None:
-            nonlocal said
-            while data := await theirs.read(MAX_BYTES):
-                said = b""
+        async def back() -> None:
+            nonlocal received
+            while data := await server_reader.read(MAX_BYTES):
+                received = b""
                 if not is_due:
                     writer.write(data)
                 elif self._moment != "silent":
                     writer.write(data[: len(data) // 2 * (self._moment == "half answered")])
                     return
 
-        async def pass_on(one_way: Callable[[], Awaitable[None]]) -> None:
+        async def relay_one_way(direction: Callable[[], Awaitable[None]]) -> None:
             with suppress(OSError):
-                await one_way()
+                await direction()
             writer.close()
-            ours.close()
+            server_writer.close()
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(pass_on(ask))
-            group.create_task(pass_on(answer))
+            group.create_task(relay_one_way(forward))
+            group.create_task(relay_one_way(back))
 
 
 @asynccontextmanager
 async def relayed(to: int, mail: Servers | None = None) -> AsyncGenerator[Relay]:
-    """Relay to a port while the block runs, and until all who are connected have gone."""
+    """Relay to a port during the block, and until all clients have disconnected."""
     relay, tls = Relay(to, mail), None
     if mail is not None:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

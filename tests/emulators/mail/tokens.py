@@ -1,4 +1,4 @@
-"""A server that gives access tokens, as Google's and Microsoft's do, and tells dovecot whose one is."""
+"""An OAuth server that issues access tokens, and introspects them for dovecot."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -15,24 +15,24 @@ REFRESH_TOKEN = "refresh-0"
 
 @dataclass(eq=False, kw_only=True)
 class TokenServer:
-    """What it gives out, for one account.
+    """The tokens of one account.
 
     Attributes:
-        user: Whose mailbox the tokens open.
-        expires_in: Seconds that are told of a token.
-        rotates: A refresh token is good once, and the next one comes with its answer.
-        asked: What was asked of it, in order.
-        given: The tokens that were given out, in order.
-        active: Those that are taken.
-        answer: In place of a token: a status and a body, or None for a connection that is cut.
+        user: The user whose mailbox the tokens open.
+        expires_in: The stated lifetime of a token in seconds.
+        rotates: A refresh token is valid once, and the answer has the next one.
+        requests: The forms of the requests for tokens, in order.
+        issued: The issued tokens, in order.
+        active: The tokens that are valid.
+        answer: In place of a token: a status and a body, or None to cut the connection.
     """
 
     user: str
     expires_in: object = 3600
     rotates: bool = False
     refresh_token: str = REFRESH_TOKEN
-    asked: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
-    given: list[str] = field(default_factory=list[str])
+    requests: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
+    issued: list[str] = field(default_factory=list[str])
     active: set[str] = field(default_factory=set[str])
     answer: tuple[int, bytes] | None = (200, b"")
 
@@ -43,10 +43,10 @@ class TokenServer:
             return _json(200, {"active": is_active, "username": self.user})
         if request.path != "/token" or request.method != "POST":
             return NOTHING_HERE
-        self.asked.append(form)
-        return self._given(form)
+        self.requests.append(form)
+        return self._answer_to(form)
 
-    def _given(self, form: Mapping[str, str]) -> Answer:
+    def _answer_to(self, form: Mapping[str, str]) -> Answer:
         if self.answer is None:
             return Cut()
         status, body = self.answer
@@ -54,28 +54,33 @@ class TokenServer:
             return Response(status=status, body=body)
         if form.get("client_id") != CLIENT_ID:
             return _json(401, {"error": "invalid_client", "error_description": str(dict(form))})
-        known = {
+        is_valid = {
             "refresh_token": form.get("refresh_token") == self.refresh_token,
             "client_credentials": form.get("client_secret") == CLIENT_SECRET,
         }
-        if not known.get(form.get("grant_type", ""), False):
+        if not is_valid.get(form.get("grant_type", ""), False):
             return _json(400, {"error": "invalid_grant", "error_description": str(dict(form))})
-        token = f"access-{len(self.given)}-of-{self.user}"
-        self.given.append(token)
+        token = f"access-{len(self.issued)}-of-{self.user}"
+        self.issued.append(token)
         self.active.add(token)
-        more: dict[str, object] = {}
+        rotated: dict[str, object] = {}
         if self.rotates:
-            self.refresh_token = f"refresh-{len(self.given)}"
-            more["refresh_token"] = self.refresh_token
+            self.refresh_token = f"refresh-{len(self.issued)}"
+            rotated["refresh_token"] = self.refresh_token
         return _json(
             200,
-            {"access_token": token, "token_type": "Bearer", "expires_in": self.expires_in, **more},
+            {
+                "access_token": token,
+                "token_type": "Bearer",
+                "expires_in": self.expires_in,
+                **rotated,
+            },
         )
 
 
 @asynccontextmanager
 async def token_server(user: str, port: int) -> AsyncGenerator[TokenServer]:
-    """Open it where dovecot asks."""
+    """Open the server on the port that dovecot asks."""
     tokens = TokenServer(user=user)
     server = Server(tokens.handle, port)
     await server.up()

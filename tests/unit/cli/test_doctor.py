@@ -364,7 +364,7 @@ async def test_a_server_is_asked_for_its_list_and_for_nothing_else(
         _, told = await asyncio.to_thread(doctor, tmp_path, provider)
         assert told["provider"][0] == verdict
         assert text in told["provider"][1]
-        assert [path for path, _ in server.asked] == ["/v1/models"]
+        assert [path for path, _ in server.requests] == ["/v1/models"]
 
 
 async def test_a_running_daemon_is_asked(tmp_path: Path) -> None:

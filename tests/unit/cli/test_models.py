@@ -90,7 +90,7 @@ async def test_the_list_for_machines_holds_the_configured_server(
         arguments = ("list", "--config", config, "--url", "http://127.0.0.1:1/v1")
         code, out, _ = await run(*arguments, "--json")
         _, words, _ = await run(*arguments)
-        assert server.asked[0][1]["authorization"] == "Bearer s3cret-of-mine"
+        assert server.requests[0][1]["authorization"] == "Bearer s3cret-of-mine"
     told = json.loads(out)
     assert code == 0
     assert told["servers"][0]["models"] == ["a", "b"]
@@ -148,7 +148,7 @@ async def test_a_model_is_brought_from_a_url_and_then_simply_here(models: Path) 
         url = f"{server.url}/x/big%20one.gguf"
         code, out, _ = await run("get", url, "--sha256", HASH.upper())
         again = await run("get", url, "--sha256", HASH)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
     target = models / "big one.gguf"
     assert (code, await asyncio.to_thread(target.read_bytes)) == (0, MODEL)
     assert f'kind = "local"\nmodel_file = "{target}"\n' in out

@@ -99,7 +99,7 @@ async def test_a_cut_download_goes_on_where_it_was(
         await left_by_a_cut(server, target, came)
         server.pages["/m.gguf"] = page
         await bring(server, target)
-        assert server.asked[-1][1]["range"] == wanted
+        assert server.requests[-1][1]["range"] == wanted
     assert content(target) == MODEL
 
 
@@ -209,7 +209,7 @@ async def test_a_place_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     async with Pages() as server:
         with pytest.raises(Refused, match=r"models` can't be used: (file exists|not a dir)"):
             await bring(server, into)
-        assert server.asked == []
+        assert server.requests == []
 
 
 def test_models_are_listed_with_what_their_template_knows(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
         await offers_of(f"{server.url}/v1")
         name = server.url.removeprefix("http://")
         assert found == Server(name=name, base_url=f"{server.url}/v1", models=("a",))
-        keys = [headers.get("authorization") for _, headers in server.asked]
+        keys = [headers.get("authorization") for _, headers in server.requests]
         assert keys == ["Bearer k", None]
 
 
@@ -324,7 +324,7 @@ async def test_what_is_no_offer_is_told_in_one_line(page: Page, why: str) -> Non
         server.pages["/elsewhere"] = Page(body=listed("b"))
         with pytest.raises(NoOffer, match=why):
             await offers_of(f"{server.url}/v1", within_s=0.2 if page.hangs else 20)
-        assert server.asked[1:] == []  # nor need the first have come within so short a time
+        assert server.requests[1:] == []  # nor need the first have come within so short a time
 
 
 @pytest.mark.slow

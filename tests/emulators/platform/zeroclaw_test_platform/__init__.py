@@ -1,8 +1,8 @@
 """A platform for tests: its server runs in the test, its channel inside the daemon.
 
 The halves meet over a TCP socket of this machine. `zeroclaw_test_platform.platform.Platform` is
-the server; what an account of it can do stands in the channel's settings, so that the adapter
-knows before it has connected.
+the server; the capabilities of an account are in the channel's settings, so that the adapter
+knows them before it has connected.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -35,7 +35,7 @@ class LoopbackSettings(BaseModel):
     """Whether the bot may write to a person who never wrote to it."""
 
     def capabilities(self) -> Capabilities:
-        """Return what the account can do."""
+        """Return the capabilities of the account."""
         return Capabilities(
             max_length=self.max_length,
             can_edit=self.can_edit,

@@ -1,7 +1,7 @@
 """The loopback platform as a channel: events in order and at least once, one connection a call.
 
-A call that could not connect arrived nowhere; one whose connection ended before its answer may
-have arrived. Nothing is kept here but the connection that events come by.
+A call that could not connect did not arrive; one whose connection ended before its answer may
+have arrived. The adapter has no state but the connection for events.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ from zeroclaw_test_platform.wire import (
 )
 
 HOST = "127.0.0.1"
-ADMITTED_AT_ONCE = 64
+MAX_CONCURRENT = 64
 
 
 def open_channel(context: ChannelContext) -> Channel:
@@ -63,7 +63,7 @@ class LoopbackChannel:
     """One account of the loopback platform."""
 
     def __init__(self, context: ChannelContext, settings: LoopbackSettings) -> None:
-        """Hold what is needed."""
+        """Connect to nothing yet."""
         self._context = context
         self._settings = settings
         self._capabilities = settings.capabilities()
@@ -81,24 +81,24 @@ class LoopbackChannel:
     # --- inward --------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        """Take events until cancelled, those of one chat one after another."""
+        """Receive events until cancelled; those of one chat are admitted in order."""
         async with self._connection() as (reader, writer):
             writer.write(line({"open": "events", "account": self._settings.account}))
             first = await _next(reader)
             if first is None or first.get("ready") is not True:
                 raise self._failure(first or {"error": "unavailable"})
             ready()
-            lanes = _Lanes(ADMITTED_AT_ONCE)
+            lanes = _Lanes(MAX_CONCURRENT)
             async with asyncio.TaskGroup() as group:
                 while (event := await _next(reader)) is not None:
                     await lanes.room()
-                    take = partial(self._take, event, admit, writer)
+                    admit_event = partial(self._admit, event, admit, writer)
                     # The group ends with the connection, so nothing outlives `receive`.
-                    group.create_task(lanes.run(text_of(event, "chat"), take))
+                    group.create_task(lanes.run(text_of(event, "chat"), admit_event))
         raise ChannelUnavailable(f"`{self.name}` lost its connection")
 
-    async def _take(self, event: Json, admit: Admit, writer: asyncio.StreamWriter) -> None:
-        """Admit an event, and only then confirm it."""
+    async def _admit(self, event: Json, admit: Admit, writer: asyncio.StreamWriter) -> None:
+        """Admit an event, then confirm it."""
         envelope = decode.envelope(self.name, self._settings.account, event)
         toast = ""
         if envelope is not None:
@@ -127,7 +127,7 @@ class LoopbackChannel:
         return MessageRef(address=to, message=text_of(answer, "message"))
 
     def mark(self, to: Address) -> str:
-        """Refuse: repeats are known by their keys, or not at all."""
+        """Refuse: the platform knows repeats by their keys, or not at all."""
         raise NotSupported(f"`{self.name}` looks for no messages in `{to.chat}`")
 
     async def lookup(
@@ -140,7 +140,7 @@ class LoopbackChannel:
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file with its caption."""
         self._needs(self._capabilities.max_file_bytes > 0, "takes no files")
-        sent = {
+        fields = {
             "text": file.caption,
             "name": file.name,
             "media_type": file.media_type,
@@ -148,7 +148,7 @@ class LoopbackChannel:
             "key": file.key,
             "reply_to": file.reply_to or "",
         }
-        answer = await self._call("send_file", to, sent)
+        answer = await self._call("send_file", to, fields)
         return MessageRef(address=to, message=text_of(answer, "message"))
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
@@ -164,13 +164,13 @@ class LoopbackChannel:
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card: with buttons, or as text that says what to type."""
         buttons = self._capabilities.has_buttons
-        asked = {
+        fields = {
             "text": render.card(card, numbered=not buttons),
             "card": card_to_json(card),
             "buttons": [call.approval for call in card.calls] if buttons else [],
             "key": card.key,
         }
-        answer = await self._call("ask", to, asked)
+        answer = await self._call("ask", to, fields)
         return MessageRef(address=to, message=text_of(answer, "message"))
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
@@ -182,15 +182,15 @@ class LoopbackChannel:
             text = render.card(outcome.card, outcome.endings, numbered=not buttons)
         else:
             text = render.endings(outcome.card, outcome.endings)
-        settled = {
+        fields = {
             "text": text,
             "endings": [ending_to_json(ending) for ending in outcome.endings],
             "buttons": still_open if buttons else [],
             "in_place": self._capabilities.can_edit,
-            # The same endings on the same card are one message, however often they are told.
+            # The same endings on the same card are one message, however often they are sent.
             "key": f"{outcome.card.key}/{ref.message}/{len(outcome.endings)}",
         }
-        await self._call("settle", ref.address, settled, ref.message)
+        await self._call("settle", ref.address, fields, ref.message)
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
         """Show that the bot is at work."""
@@ -209,20 +209,20 @@ class LoopbackChannel:
         return Address(channel=self.name, account=account, chat=sender, direct=True)
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
-        """Get an attachment's bytes; the platform refuses to send more than may come."""
+        """Return an attachment's bytes; the platform refuses to send more than `max_bytes`."""
         nowhere = Address(channel=self.name, account=self._settings.account, chat="")
-        asked = {"reference": attachment.reference, "max_bytes": max_bytes}
-        answer = await self._call("fetch", nowhere, asked)
+        fields = {"reference": attachment.reference, "max_bytes": max_bytes}
+        answer = await self._call("fetch", nowhere, fields)
         return base64.b64decode(text_of(answer, "base64"))
 
     async def aclose(self) -> None:
-        """Do nothing: connections end with what they were opened for."""
+        """Do nothing: each connection ends with its call."""
 
     # --- one call ------------------------------------------------------------------------------
 
-    def _needs(self, capability: bool, lack: str) -> None:
+    def _needs(self, capability: bool, refusal: str) -> None:
         if not capability:
-            raise NotSupported(f"`{self.name}` {lack}")
+            raise NotSupported(f"`{self.name}` {refusal}")
 
     async def _call(
         self, op: Op, to: Address, fields: Mapping[str, object], message: str = ""
@@ -259,43 +259,43 @@ class LoopbackChannel:
         try:
             yield reader, writer
         finally:
-            # Not awaited: a peer that stands still must not hold up whoever was cancelled.
+            # Not awaited: a peer that hangs must not delay a cancelled task.
             writer.close()
 
     def _failure(self, answer: Json) -> ZeroclawError:
-        why = f"`{self.name}`: {text_of(answer, 'why') or text_of(answer, 'error')}"
+        message = f"`{self.name}`: {text_of(answer, 'message') or text_of(answer, 'error')}"
         match answer.get("error"):
             case "rate_limited":
-                wait = answer.get("retry_after_s")
-                seconds = float(wait) if isinstance(wait, int | float) else 1.0
-                return RateLimited(why, retry_after_s=seconds)
+                retry_after_s = answer.get("retry_after_s")
+                seconds = float(retry_after_s) if isinstance(retry_after_s, int | float) else 1.0
+                return RateLimited(message, retry_after_s=seconds)
             case "gone":
-                return ChannelRejected(why, gone=True)
+                return ChannelRejected(message, gone=True)
             case "markup":
-                return ChannelRejected(why, markup=True)
+                return ChannelRejected(message, markup=True)
             case "unauthorized":
-                return ChannelUnauthorized(why)
+                return ChannelUnauthorized(message)
             case "unavailable":
-                return ChannelUnavailable(why)
+                return ChannelUnavailable(message)
             case _:
-                return ChannelRejected(why)
+                return ChannelRejected(message)
 
 
 class _Lanes:
-    """Runs work in order within a lane, and at most so many pieces at once over all lanes."""
+    """Runs work in order within a lane, and at most `limit` pieces at once over all lanes."""
 
-    def __init__(self, most: int) -> None:
-        self._room = asyncio.Semaphore(most)
+    def __init__(self, limit: int) -> None:
+        self._room = asyncio.Semaphore(limit)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def room(self) -> None:
-        """Wait until one more may begin; each is ended by `run`."""
+        """Wait until one more may begin; `run` frees its place."""
         await self._room.acquire()
 
     async def run(self, lane: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do the work when it is its turn."""
+        """Do the work in its turn."""
         try:
-            # A lock is fair: those who wait get it in the order they came.
+            # A lock is fair: tasks get it in the order in which they wait.
             async with self._locks.setdefault(lane, asyncio.Lock()):
                 await work()
         finally:
@@ -303,7 +303,7 @@ class _Lanes:
 
 
 async def _next(reader: asyncio.StreamReader) -> dict[str, object] | None:
-    """Read one object; a connection that was reset has ended like any other."""
+    """Read one object; a connection that was reset counts as ended."""
     try:
         return await read(reader)
     except ConnectionError:
@@ -318,5 +318,5 @@ def _outgoing(outgoing: Outgoing) -> Json:
         "key": outgoing.key,
         "draft": outgoing.draft,
         "reply_to": outgoing.reply_to or "",
-        "receipts": "\n".join(one.line() for one in outgoing.receipts),
+        "receipts": "\n".join(receipt.line() for receipt in outgoing.receipts),
     }

@@ -1,4 +1,4 @@
-"""What stands in the platform's chats, with its whole history."""
+"""The chats of the platform: their messages, with every text that each ever had."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ class Version:
     """A text that a message had.
 
     Attributes:
-        draft: It was said that more would follow.
+        draft: The sender announced that more would follow.
         plain: It was sent as the plain form.
         at: Seconds on the clock of the test's event loop.
     """
@@ -37,14 +37,14 @@ class Message:
 
     Attributes:
         author: The person's id, empty for the bot.
-        versions: Every text it ever had, the newest last.
-        draft: What the newest send or edit said, equal texts included.
-        key: What the bot sent it with.
-        card: What it asks, for cards.
-        endings: How the card's calls ended, as far as it shows.
+        versions: Every text that it ever had, the newest last.
+        draft: The flag of the newest send or edit, equal texts included.
+        key: The key of the bot's call.
+        card: The approval request that it shows, for cards.
+        endings: The endings of the card's calls that it shows.
         buttons: Approvals that can be pressed now.
-        file: What the bot sent, for files; the text is its caption.
-        receipts: What stands below its text, and is no text.
+        file: The file, for one of the bot's; the text is its caption.
+        receipts: The receipts below its text, which are not part of it.
     """
 
     id: str
@@ -64,29 +64,29 @@ class Message:
 
     @property
     def text(self) -> str:
-        """What it says now."""
+        """The current text."""
         return self.versions[-1].text
 
     @property
     def texts(self) -> list[str]:
-        """All that it ever said, oldest first."""
+        """Every text that it had, oldest first."""
         return [version.text for version in self.versions]
 
     @property
-    def asked(self) -> Card:
-        """The card; the message must be one."""
+    def request(self) -> Card:
+        """The approval request; the message must be a card."""
         assert self.card is not None
         return self.card
 
     @property
-    def hows(self) -> list[str]:
-        """How the card's calls ended, in order of the calls, empty for those still open."""
-        ended = {ending.approval: ending.how for ending in self.endings}
-        return [ended.get(call.approval, "") for call in self.asked.calls]
+    def outcomes(self) -> list[str]:
+        """The outcome of each call of the card, in order; empty for those still open."""
+        outcomes = {ending.approval: ending.how for ending in self.endings}
+        return [outcomes.get(call.approval, "") for call in self.request.calls]
 
     def __repr__(self) -> str:
-        signs = f"{'~' if self.draft else ''}{'†' if self.deleted else ''}"
-        return f"{self.id}{signs} {self.author or 'BOT'}: {self.text[:300]!r} {len(self.versions)}v"
+        marks = f"{'~' if self.draft else ''}{'†' if self.deleted else ''}"
+        return f"{self.id}{marks} {self.author or 'BOT'}: {self.text[:300]!r} {len(self.versions)}v"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -95,7 +95,7 @@ class Chat:
 
     Attributes:
         messages: Every message, in order, deleted ones too.
-        typings: How often the bot was shown to be at work.
+        typings: The number of typing calls of the bot.
     """
 
     id: str
@@ -105,46 +105,48 @@ class Chat:
 
     @property
     def from_bot(self) -> list[Message]:
-        """The bot's messages that stand, cards too."""
-        return [one for one in self.messages if not one.author and not one.deleted]
+        """The bot's messages that are not deleted, cards too."""
+        return [message for message in self.messages if not message.author and not message.deleted]
 
     @property
     def replies(self) -> list[Message]:
-        """The bot's messages that stand and are neither cards nor files."""
-        return [one for one in self.from_bot if one.card is None and one.file is None]
+        """The bot's messages that are not deleted and are neither cards nor files."""
+        return [
+            message for message in self.from_bot if message.card is None and message.file is None
+        ]
 
     @property
     def files(self) -> list[Message]:
-        """The bot's files that stand."""
-        return [one for one in self.from_bot if one.file is not None]
+        """The bot's files that are not deleted."""
+        return [message for message in self.from_bot if message.file is not None]
 
     @property
     def texts(self) -> list[str]:
-        """What the bot's standing messages say, cards not counted."""
-        return [one.text for one in self.replies]
+        """The texts of `replies`."""
+        return [message.text for message in self.replies]
 
     @property
     def answers(self) -> list[str]:
-        """Those of `texts` that are finished."""
-        return [one.text for one in self.replies if not one.draft]
+        """The texts that are finished."""
+        return [message.text for message in self.replies if not message.draft]
 
     @property
     def receipts(self) -> list[str]:
-        """What stands below its texts."""
-        return [line for one in self.replies for line in one.receipts]
+        """The receipts below its texts."""
+        return [line for message in self.replies for line in message.receipts]
 
     @property
     def cards(self) -> list[Message]:
         """The cards, in order, deleted ones too."""
-        return [one for one in self.messages if one.card is not None]
+        return [message for message in self.messages if message.card is not None]
 
     @property
     def open_cards(self) -> list[Message]:
-        """Cards of which some call has no ending yet."""
-        return [one for one in self.cards if "" in one.hows]
+        """Cards with a call that has no ending yet."""
+        return [message for message in self.cards if "" in message.outcomes]
 
     @property
     def ever(self) -> str:
-        """All that the bot ever showed here, in one text; for what must never be seen."""
-        bot: Sequence[Message] = [one for one in self.messages if not one.author]
-        return "\n".join(text for one in bot for text in one.texts)
+        """Every text that the bot ever showed in the chat, as one; for words that must never be shown."""
+        bot: Sequence[Message] = [message for message in self.messages if not message.author]
+        return "\n".join(text for message in bot for text in message.texts)

@@ -1,4 +1,4 @@
-"""Turn the platform's events into envelopes."""
+"""Turns the platform's events into envelopes."""
 
 from zeroclaw import (
     Address,
@@ -21,7 +21,7 @@ from zeroclaw_test_platform.wire import Json, choice_of, is_array, is_object, te
 
 
 def envelope(channel: str, account: str, event: Json) -> Envelope | None:
-    """Return what an event says, None for one that a bot has no use for."""
+    """Return the envelope of an event, None for one that bots ignore."""
     message = text_of(event, "message")
     address = address_of(channel, account, event)
     body = _body(channel, account, address, event)
@@ -45,7 +45,7 @@ def envelope(channel: str, account: str, event: Json) -> Envelope | None:
 
 
 def address_of(channel: str, account: str, event: Json) -> Address:
-    """Return where an event happened."""
+    """Return the address of an event."""
     return Address(
         channel=channel,
         account=account,
@@ -56,9 +56,9 @@ def address_of(channel: str, account: str, event: Json) -> Address:
 
 
 def _keys(event: Json, message: str) -> tuple[str, ...]:
-    """Return the event's own key and the one of what it is about.
+    """Return the event's own key and the key of its message.
 
-    A platform may deliver one message as two events; a press is only ever its own.
+    A platform may deliver one message as two events; a press has only its own key.
     """
     keys = [f"event/{text_of(event, 'id')}"]
     match event.get("kind"):

@@ -1,4 +1,4 @@
-"""Something that a person did on the platform, on its way to the channel."""
+"""Events of the platform on their way to the channel."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from zeroclaw_test_platform.wire import Json
 
 @dataclass(eq=False, kw_only=True)
 class Event:
-    """Something that a person did; kept until the channel confirms it.
+    """An action of a person, stored until the channel confirms it.
 
     Attributes:
-        message: What was written, edited, deleted or pressed.
-        deliveries: How often it was sent to the bot.
-        confirmed: The channel said that it was received, after the newest delivery.
-        refused: How often the channel asked for it again.
-        toast: What the channel showed the person alone.
+        message: The message that was written, edited, deleted or pressed.
+        deliveries: The number of times that it was sent to the bot.
+        confirmed: The channel has confirmed it since the newest delivery.
+        refused: The number of times that the channel asked for it again.
+        toast: The text that the channel showed the person alone.
     """
 
     id: str

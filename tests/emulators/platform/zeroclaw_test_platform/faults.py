@@ -1,4 +1,4 @@
-"""What a test can let the next calls run into."""
+"""The faults that a test can plan for the next calls."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class TooMany(Value):
 
 
 class Refuse(Value):
-    """Not carried out, for good; `gone`: no such message, `markup`: unreadable, plain may do."""
+    """Not carried out, for good; `gone`: no such message, `markup`: unreadable, plain text may pass."""
 
     why: Literal["rejected", "gone", "markup", "unauthorized"] = "rejected"
 
@@ -31,7 +31,7 @@ class Lose(Value):
 
 @dataclass(eq=False, kw_only=True)
 class Hang:
-    """The call stands until the test releases it, before or after it is carried out.
+    """The call waits until the test releases it, before or after it is carried out.
 
     Attributes:
         carried_out: It has its effect first, and only the answer waits.
@@ -39,19 +39,19 @@ class Hang:
 
     carried_out: bool = False
     _open: asyncio.Event = field(default_factory=asyncio.Event)
-    _at: asyncio.Event = field(default_factory=asyncio.Event)
+    _reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     def release(self) -> None:
-        """Let the call, and those to come, go on."""
+        """Let this call and all later ones go on."""
         self._open.set()
 
     async def reached(self) -> None:
-        """Wait until a call stands here."""
-        await self._at.wait()
+        """Wait until a call waits here."""
+        await self._reached.wait()
 
-    async def stand(self) -> None:
+    async def wait(self) -> None:
         """Hold a call; for the platform."""
-        self._at.set()
+        self._reached.set()
         await self._open.wait()
 
 

@@ -1,10 +1,10 @@
-"""What one bot account may do, held against it as a real platform does."""
+"""The rate limits of a bot account, enforced as a real platform does."""
 
 from dataclasses import dataclass, field
 
 from zeroclaw_test_platform import LoopbackSettings
 
-# One call of grace: the client counts from its own clock, and calls overtake each other.
+# One call of grace: the client counts by its own clock, and calls overtake each other.
 GRACE = 1
 
 
@@ -16,7 +16,7 @@ class _Bucket:
     at: float
 
     def wait_s(self, at: float) -> float:
-        """Take one; return how long to wait when there is none."""
+        """Take a token; return the seconds to wait if there is none."""
         if not self.per_s:
             return 0.0
         self.left = min(self.burst, self.left + (at - self.at) * self.per_s)
@@ -32,24 +32,24 @@ class Limits:
     """The budgets of an account.
 
     Attributes:
-        exceeded: Calls that were refused for being too many.
+        exceeded: The number of calls beyond the limits, which were refused.
     """
 
     settings: LoopbackSettings
     exceeded: int = 0
     _chats: dict[str, _Bucket] = field(default_factory=dict[str, _Bucket])
-    _whole: _Bucket | None = None
+    _account: _Bucket | None = None
 
     def wait_s(self, chat: str, at: float) -> float:
-        """Count one send or edit; return how long to wait when it is one too many."""
+        """Count a send or edit; return the seconds to wait if it is one too many."""
         settings = self.settings
-        if self._whole is None:
+        if self._account is None:
             burst = settings.account_burst
-            self._whole = _Bucket(per_s=settings.account_per_s, burst=burst, left=burst, at=at)
+            self._account = _Bucket(per_s=settings.account_per_s, burst=burst, left=burst, at=at)
         if chat not in self._chats:
             burst = settings.chat_burst
             self._chats[chat] = _Bucket(per_s=settings.chat_per_s, burst=burst, left=burst, at=at)
-        wait_s = self._whole.wait_s(at) or self._chats[chat].wait_s(at)
+        wait_s = self._account.wait_s(at) or self._chats[chat].wait_s(at)
         if wait_s:
             self.exceeded += 1
         return wait_s

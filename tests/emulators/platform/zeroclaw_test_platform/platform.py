@@ -5,7 +5,7 @@
         await platform.until(lambda: platform.chat("ann").answers)
 
 It lives in the test, so it outlives a daemon that is killed. An event is delivered until the
-channel confirms it. Nothing here waits for time to pass: `until` looks again at each change.
+channel confirms it. Nothing here waits for time to pass: `until` checks again at each change.
 """
 
 import asyncio
@@ -16,21 +16,21 @@ from typing import Self, TypeVar
 from tests.fakes.tcp_server import CuttingServer
 from zeroclaw import Choice
 from zeroclaw_test_platform import LoopbackSettings
+from zeroclaw_test_platform.backend import Answer, Backend, Call
 from zeroclaw_test_platform.chats import Chat, Message, Version
-from zeroclaw_test_platform.desk import Answer, Call, Desk
 from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.faults import Fault, Hang, Lose
 from zeroclaw_test_platform.plans import Planned, fault_of
 from zeroclaw_test_platform.wire import LONGEST_LINE, Json, Op, line, read, text_of
 
 PATIENCE_S = 40.0
-"""Less than a test's own time limit, so that what was waited for is told."""
+"""Seconds that `until` waits; less than a test's time limit, so that its message is shown."""
 T = TypeVar("T")
 
 
 @dataclass(eq=False, kw_only=True)
 class _Line:
-    """The connection that events go by."""
+    """The connection for events."""
 
     writer: asyncio.StreamWriter
 
@@ -45,14 +45,14 @@ class Platform(CuttingServer):
     line_bytes = LONGEST_LINE
 
     def __init__(self, **settings: object) -> None:
-        """Take what `LoopbackSettings` takes, `port` excepted."""
-        self._asked = settings
+        """Take the fields of `LoopbackSettings`, except `port`."""
+        self._settings = settings
         self.patience_s = PATIENCE_S
         self._line: _Line | None = None
         self._events: list[Event] = []
         self._planned: list[Planned] = []
         self._changed = asyncio.Event()
-        self._desk: Desk | None = None
+        self._backend: Backend | None = None
         self._made = 0
         self._held = False
         self.calls: list[Call] = []
@@ -61,27 +61,27 @@ class Platform(CuttingServer):
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        self._desk = Desk(settings=self.settings)
+        self._backend = Backend(settings=self.settings)
         return self
 
     @property
     def settings(self) -> LoopbackSettings:
-        """What the channel is to be configured with."""
-        return LoopbackSettings.model_validate({"port": self.port, **self._asked})
+        """The settings for the channel."""
+        return LoopbackSettings.model_validate({"port": self.port, **self._settings})
 
     @property
     def connected(self) -> bool:
-        """A bot takes events."""
+        """Whether a bot is connected."""
         return self._line is not None
 
     def cut(self) -> None:
-        """Cut the connection of events; the channel will come back."""
+        """Cut the connection for events; the channel will reconnect."""
         if self._line is not None:
             self._line.writer.transport.abort()
             self._line = None
             self._note()
 
-    # --- what people do ------------------------------------------------------------------------
+    # --- actions of people ---------------------------------------------------------------------
 
     async def say(
         self,
@@ -97,19 +97,19 @@ class Platform(CuttingServer):
     ) -> Event:
         """Write as a person, in their direct chat unless another is named.
 
-        `claimed_bytes` is what the platform says of every file's size, None for the truth.
+        `claimed_bytes` is the size that the platform states for every file, None for the real one.
         """
         where = self.chat(chat or who)
-        message = self.desk.person_wrote(where, thread, who, text, self._now())
-        kept = [
-            self.desk.keep_file(name, content, claimed_bytes)
+        message = self.backend.add_from_person(where, thread, who, text, self._now())
+        stored = [
+            self.backend.store_file(name, content, claimed_bytes)
             for name, content in (files or {}).items()
         ]
-        fields = {"text": text, "files": kept, "verified": verified, "display": display}
+        fields = {"text": text, "files": stored, "verified": verified, "display": display}
         return self._happened("said", who, where, message, **fields)
 
     async def edit(self, event: Event, text: str, *, who: str = "") -> Event:
-        """Change a message as its writer, or as somebody who only claims to be."""
+        """Edit a message as its writer, or forge that as another person."""
         message = event.message
         message.versions.append(Version(text=text, draft=False, plain=False, at=self._now()))
         return self._happened(
@@ -122,7 +122,7 @@ class Platform(CuttingServer):
         )
 
     async def delete(self, event: Event, *, who: str = "") -> Event:
-        """Withdraw a message as its writer."""
+        """Delete a message as its writer."""
         message = event.message
         message.deleted = True
         return self._happened("deleted", who or message.author, self.chat(message.chat), message)
@@ -130,18 +130,18 @@ class Platform(CuttingServer):
     async def press(
         self, who: str, card: Message, choice: Choice = "once", *, call: int = 0, reason: str = ""
     ) -> Event:
-        """Press a card's button for one of its calls, whether or not it still shows."""
-        approval = card.asked.calls[call].approval
+        """Press a card's button for one of its calls, even one that is no longer shown."""
+        approval = card.request.calls[call].approval
         fields = {"approval": approval, "choice": choice, "reason": reason}
         return self._happened("pressed", who, self.chat(card.chat), card, **fields)
 
     async def happen(self, kind: str, who: str, *, chat: str = "", **fields: object) -> Event:
-        """Let something else happen: `membership` with `present`, `moved` with `to`."""
+        """Add another event: `membership` with `present`, `moved` with `to`."""
         where = self.chat(chat or who)
         return self._happened(kind, who, where, Message(id="", chat=where.id), **fields)
 
     async def redeliver(self, event: Event, *, as_new: bool = False) -> Event:
-        """Deliver an event again, as itself or as another event about the same message."""
+        """Deliver an event again, with the same id or as a new event about the same message."""
         if as_new:
             self._made += 1
             body = {**event.body, "id": f"e{self._made}"}
@@ -152,54 +152,54 @@ class Platform(CuttingServer):
         return event
 
     async def confirmed(self, *events: Event) -> None:
-        """Wait until the channel has confirmed every newest delivery."""
+        """Wait until the channel has confirmed the newest delivery of each event."""
         await self.until(lambda: all(event.confirmed for event in events))
 
     def hold(self) -> None:
-        """Deliver nothing that happens from now on, until `release`."""
+        """Deliver no new events until `release`."""
         self._held = True
 
     def release(self) -> None:
-        """Deliver what was held, at once and in order."""
+        """Deliver the held events, at once and in order."""
         self._held = False
         self._deliver_all()
 
-    # --- what tests look at --------------------------------------------------------------------
+    # --- for assertions ------------------------------------------------------------------------
 
     @property
-    def desk(self) -> Desk:
-        """Where calls are carried out."""
-        assert self._desk is not None, "the platform is not open"
-        return self._desk
+    def backend(self) -> Backend:
+        """The chats, and what carries out calls."""
+        assert self._backend is not None, "the platform is not open"
+        return self._backend
 
     def chat(self, name: str, *, direct: bool | None = None) -> Chat:
-        """Return a chat; one with a person's name is their direct chat, unless told otherwise.
+        """Return a chat; one with a person's name is their direct chat, unless `direct` is false.
 
         A group's name begins with `#`.
         """
-        return self.desk.chat(name, direct=direct)
+        return self.backend.chat(name, direct=direct)
 
     def called(self, *ops: Op, chat: str = "") -> list[Call]:
         """Return the calls of these kinds, of one chat if one is named."""
-        return [one for one in self.calls if one.op in ops and chat in ("", one.chat)]
+        return [call for call in self.calls if call.op in ops and chat in ("", call.chat)]
 
-    async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds, looking again at each change, and return it."""
+    async def until(self, condition: Callable[[], T]) -> T:
+        """Wait until a condition is true, and return its result; checks it at each change."""
         try:
             async with asyncio.timeout(self.patience_s):
-                while not (found := holds()):
+                while not (result := condition()):
                     await self._changed.wait()
         except TimeoutError:
             message = (
                 f"waited {self.patience_s:g} s in vain; the platform shows\n{self.transcript()}"
             )
             raise AssertionError(message) from None
-        return found
+        return result
 
     def transcript(self) -> str:
-        """Return all that stands on the platform, for the message of a failure."""
+        """Return all chats and the last calls, for the message of a failure."""
         lines = [f"connected: {self.connected}"]
-        for chat in self.desk.chats.values():
+        for chat in self.backend.chats.values():
             lines.append(f"--- {chat.id}")
             lines += [repr(message) for message in chat.messages]
         waiting = [event.id for event in self._events if not event.confirmed]
@@ -217,17 +217,17 @@ class Platform(CuttingServer):
         times: int | None = 1,
         when: Callable[[Call], bool] = lambda _: True,
     ) -> None:
-        """Let the next calls run into faults, one after another; None lets one pass.
+        """Plan faults for the next calls, one after another; None lets a call pass.
 
         Args:
-            op: Which calls.
-            faults: In order.
-            chat: Only calls of this chat.
-            times: How often each, None for ever.
-            when: Only calls of which this holds.
+            op: The kind of call.
+            faults: The faults in order.
+            chat: Limit this to calls of this chat.
+            times: The number of calls for each fault, None for no limit.
+            when: Limit this to calls for which this returns True.
         """
         self._planned += [
-            Planned(op=op, fault=fault, chat=chat, when=when, left=times) for fault in faults
+            Planned(op=op, fault=fault, chat=chat, when=when, remaining=times) for fault in faults
         ]
 
     # --- events --------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class Platform(CuttingServer):
         return asyncio.get_running_loop().time()
 
     def wake(self) -> None:
-        """Let `until` look again; for what changed elsewhere."""
+        """Make `until` check again, after a change elsewhere."""
         self._note()
 
     def _note(self) -> None:
@@ -278,9 +278,9 @@ class Platform(CuttingServer):
     async def _serve_events(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Deliver all that is unconfirmed, then whatever happens; a newer connection wins."""
+        """Deliver all unconfirmed events, then new ones; a newer connection replaces this one."""
         self.cut()
-        here = self._line = _Line(writer=writer)
+        connection = self._line = _Line(writer=writer)
         writer.write(line({"ready": True}))
         if not self._held:
             self._deliver_all()
@@ -289,7 +289,7 @@ class Platform(CuttingServer):
         try:
             while (answer := await read(reader)) is not None:
                 id_ = text_of(answer, "confirm") or text_of(answer, "again")
-                event = events.get(id_) or next(one for one in self._events if one.id == id_)
+                event = events.get(id_) or next(event for event in self._events if event.id == id_)
                 if "confirm" in answer:
                     event.confirmed = True
                     event.toast = text_of(answer, "toast")
@@ -297,7 +297,7 @@ class Platform(CuttingServer):
                     event.refused += 1
                 self._note()
         finally:
-            if self._line is here:
+            if self._line is connection:
                 self._line = None
 
     # --- calls ---------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ class Platform(CuttingServer):
             self._note()
 
     async def _serve_call(self, request: Json, writer: asyncio.StreamWriter) -> None:
-        call = self.desk.call(request, self._now())
+        call = self.backend.call(request, self._now())
         self.calls.append(call)
         self._note()
         answer = await self._answer(call, request)
@@ -323,22 +323,22 @@ class Platform(CuttingServer):
             await writer.drain()
 
     async def _answer(self, call: Call, request: Json) -> Answer | None:
-        """Carry a call out, or what was planned for it; None cuts its connection."""
+        """Carry out a call, with its planned fault if it has one; None cuts its connection."""
         fault = fault_of(call, self._planned)
         match fault:
             case None:
-                return self.desk.carry_out(call, request)
+                return self.backend.carry_out(call, request)
             case Hang(carried_out=True):
-                answer = self.desk.carry_out(call, request)
+                answer = self.backend.carry_out(call, request)
                 self._note()
-                await fault.stand()
+                await fault.wait()
                 return answer
             case Hang():
-                await fault.stand()
-                return self.desk.carry_out(call, request)
+                await fault.wait()
+                return self.backend.carry_out(call, request)
             case Lose():
                 if fault.carried_out:
-                    self.desk.carry_out(call, request)
+                    self.backend.carry_out(call, request)
                 return None
             case _:
-                return self.desk.refused(fault)
+                return self.backend.refused(fault)

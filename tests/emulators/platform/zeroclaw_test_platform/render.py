@@ -1,16 +1,16 @@
-"""Turn Markdown, cards and endings into what people of the platform read.
+"""Turns Markdown, cards and endings into the texts that people read.
 
-The platform shows Markdown; its plain form lacks the signs of emphasis and code.
+The platform shows Markdown; its plain form lacks the marks of emphasis and code.
 """
 
 from zeroclaw import Card, CardWords, Ending, Rendered
 
-_SIGNS = str.maketrans("", "", "*_`~")
+_MARKS = str.maketrans("", "", "*_`~")
 
 
 def markdown(text: str) -> Rendered:
     """Return both forms of a text."""
-    return Rendered(body=text, plain=text.translate(_SIGNS))
+    return Rendered(body=text, plain=text.translate(_MARKS))
 
 
 def measure(rendered: Rendered) -> int:
@@ -18,12 +18,12 @@ def measure(rendered: Rendered) -> int:
     return len(rendered.body)
 
 
-def card(asked: Card, endings: tuple[Ending, ...] = (), *, numbered: bool) -> str:
-    """Return a card as text: every call whole, how to answer, and how each ended."""
+def card(request: Card, endings: tuple[Ending, ...] = (), *, numbered: bool) -> str:
+    """Return a card as text: every call in full, how to answer it, and how it ended."""
     ended = {ending.approval: ending for ending in endings}
-    words = CardWords(asked.language)
-    lines = [words.head(asked.asked_by, f"{asked.deadline_at:%Y-%m-%d %H:%M:%S} UTC")]
-    for call in asked.calls:
+    words = CardWords(request.language)
+    lines = [words.head(request.asked_by, f"{request.deadline_at:%Y-%m-%d %H:%M:%S} UTC")]
+    for call in request.calls:
         lines.append(f"{call.number}. {call.tool}: {call.summary}")
         lines += [f"   {call.arguments}", f"   {call.why} [{call.hash8}]"]
         ending = ended.get(call.approval)
@@ -34,14 +34,16 @@ def card(asked: Card, endings: tuple[Ending, ...] = (), *, numbered: bool) -> st
     return "\n".join(lines)
 
 
-def endings(asked: Card, ended: tuple[Ending, ...]) -> str:
+def endings(request: Card, ended: tuple[Ending, ...]) -> str:
     """Return how a card ended, for a message after it."""
-    words = CardWords(asked.language)
-    numbers = {call.approval: f"{call.number}. {call.tool}: {call.summary}" for call in asked.calls}
-    return "\n".join(f"{numbers[one.approval]}: {ended_line(words, one)}" for one in ended)
+    words = CardWords(request.language)
+    numbers = {
+        call.approval: f"{call.number}. {call.tool}: {call.summary}" for call in request.calls
+    }
+    return "\n".join(f"{numbers[ending.approval]}: {ended_line(words, ending)}" for ending in ended)
 
 
 def ended_line(words: CardWords, ending: Ending) -> str:
-    """Return how one call's question ended."""
+    """Return how one call ended."""
     reason = f": {ending.reason}" if ending.reason else ""
     return f"{words.ended(ending, ending.by)}{reason}"

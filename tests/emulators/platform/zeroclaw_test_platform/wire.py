@@ -1,6 +1,6 @@
 """The platform's protocol: JSON objects, one a line, over TCP.
 
-A call has a connection of its own: one request line, one answer line. Events have one that stays:
+A call has a connection of its own: one request line, one answer line. Events have a lasting one:
 `{"open": "events"}`, then the platform's events, each answered by a confirmation.
 """
 
@@ -34,7 +34,7 @@ def is_array(value: object) -> TypeGuard[list[object]]:
 
 
 def line(value: Json) -> bytes:
-    """Write one object; ASCII only, so that half a character can be sent."""
+    """Encode one object; ASCII only, so that half a character can be sent."""
     return json.dumps(value).encode() + b"\n"
 
 
@@ -50,7 +50,7 @@ async def read(reader: asyncio.StreamReader) -> dict[str, object] | None:
 
 
 def text_of(body: Json, key: str) -> str:
-    """Return a text, empty where there is none."""
+    """Return a string, empty for anything else."""
     value = body.get(key)
     return value if isinstance(value, str) else ""
 
@@ -61,7 +61,7 @@ def choice_of(value: object) -> Choice | None:
 
 
 def card_to_json(card: Card) -> Json:
-    """Write a card."""
+    """Encode a card."""
     return {
         "key": card.key,
         "asked_by": card.asked_by,
@@ -83,7 +83,7 @@ def card_to_json(card: Card) -> Json:
 
 
 def card_from_json(body: Json) -> Card:
-    """Read a card."""
+    """Decode a card."""
     calls, choices = body.get("calls"), body.get("choices")
     if not is_array(calls) or not is_array(choices):
         raise TypeError("a card has calls and choices")
@@ -110,7 +110,7 @@ def _call_from_json(body: Json) -> CardCall:
 
 
 def ending_to_json(ending: Ending) -> Json:
-    """Write how a call's question ended."""
+    """Encode the ending of a call."""
     return {
         "approval": ending.approval,
         "how": ending.how,
@@ -121,7 +121,7 @@ def ending_to_json(ending: Ending) -> Json:
 
 
 def ending_from_json(body: Json) -> Ending:
-    """Read how a call's question ended."""
+    """Decode the ending of a call."""
     hows: tuple[Literal["approved", "denied", "expired", "stopped"], ...] = (
         "approved",
         "denied",

@@ -88,7 +88,7 @@ async def test_both_servers_take_an_access_token(place: EmailPlace, tokens: Toke
         await desk.holds(1)
         await sent(place, channel, "hi")
     assert [body(one) for one in await place.mail.mails(place.ann)] == ["hi"]
-    assert tokens.asked == [
+    assert tokens.requests == [
         {
             "grant_type": "refresh_token",
             "client_id": CLIENT_ID,
@@ -104,7 +104,7 @@ async def test_an_application_may_have_an_account_of_its_own(
     """As in Exchange Online: without a refresh token, for a scope."""
     given = settings(place, "client_secret", token_scope="https://outlook.example/.default")
     assert "reads `INBOX`" in await check(given, OF_APPLICATION)
-    assert {(one["grant_type"], one["scope"]) for one in tokens.asked} == {
+    assert {(one["grant_type"], one["scope"]) for one in tokens.requests} == {
         ("client_credentials", "https://outlook.example/.default")
     }
 
@@ -117,11 +117,11 @@ async def test_a_token_is_asked_for_anew_before_it_ends(
     await sent(place, channel, "one")
     await clock.advance(3_400.0)
     await sent(place, channel, "two")
-    tokens.active.discard(tokens.given[0])
+    tokens.active.discard(tokens.issued[0])
     await clock.advance(100.0)
     await sent(place, channel, "three")
     await channel.aclose()
-    assert len(tokens.given) == 2
+    assert len(tokens.issued) == 2
     assert [body(one) for one in await place.mail.mails(place.ann)] == ["one", "two", "three"]
 
 
@@ -151,13 +151,13 @@ async def test_a_refresh_token_that_changes_is_kept(place: EmailPlace, tokens: T
         channel = channel_of(place, ManualClock())
         await sent(place, channel, text)
         await channel.aclose()
-    assert [one["refresh_token"] for one in tokens.asked] == [REFRESH_TOKEN, "refresh-1"]
+    assert [one["refresh_token"] for one in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
     assert (place.directory / "refresh-token").stat().st_mode & 0o777 == 0o600
     tokens.refresh_token = "another"
     channel = channel_of(place, ManualClock(), {**SECRETS, "refresh_token": "another"})
     await sent(place, channel, "three")
     await channel.aclose()
-    assert tokens.asked[-1]["refresh_token"] == "another"
+    assert tokens.requests[-1]["refresh_token"] == "another"
 
 
 async def test_a_check_takes_no_refresh_token_from_the_daemon(
@@ -172,7 +172,7 @@ async def test_a_check_takes_no_refresh_token_from_the_daemon(
     await clock.advance(3600)
     await sent(place, channel, "two")
     await channel.aclose()
-    assert [one["refresh_token"] for one in tokens.asked] == [REFRESH_TOKEN, "refresh-1"]
+    assert [one["refresh_token"] for one in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
 
 
 async def test_a_refresh_token_that_comes_while_the_disk_is_full_is_not_lost(
@@ -193,7 +193,7 @@ async def test_a_refresh_token_that_comes_while_the_disk_is_full_is_not_lost(
     channel = channel_of(place, ManualClock())
     await sent(place, channel, "four")
     await channel.aclose()
-    asked = [one["refresh_token"] for one in tokens.asked]
+    asked = [one["refresh_token"] for one in tokens.requests]
     assert asked == [REFRESH_TOKEN, "refresh-1", "refresh-2"]
 
 
@@ -206,7 +206,7 @@ async def test_a_login_that_another_account_s_token_is_for_is_refused(
     with pytest.raises(ChannelUnauthorized, match="does not accept the access token") as caught:
         async with asyncio.timeout(50):  # less than the minute of a call
             await check(given, OF_APPLICATION)
-    assert tokens.given[0] not in str(caught.value)
+    assert tokens.issued[0] not in str(caught.value)
 
 
 REFUSALS: Mapping[str, tuple[tuple[int, bytes] | None, type[ZeroclawError], str]] = {
@@ -250,4 +250,4 @@ async def test_a_token_of_no_stated_life_is_used_for_a_while(
     for text in ("one", "two"):
         await sent(place, channel, text)
     await channel.aclose()
-    assert len(tokens.given) == 1
+    assert len(tokens.issued) == 1

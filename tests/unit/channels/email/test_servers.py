@@ -29,7 +29,7 @@ from tests.contract.email_harness import (
     email_settings,
     mail_from,
 )
-from tests.emulators.mail.milter import handed_over, milter
+from tests.emulators.mail.milter import deliver_from_outside, milter
 from tests.emulators.mail.relay import relayed
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.tcp_server import serving
@@ -545,7 +545,7 @@ async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPla
             if text == "forged":
                 mail["Authentication-Results"] = VERDICT
                 mail["authentication-results"] = VERDICT.upper()
-            await handed_over(place.mail, place.bot, mail.as_bytes(), sender=sender)
+            await deliver_from_outside(place.mail, place.bot, mail.as_bytes(), sender=sender)
             await desk.holds(number)  # postfix delivers what it has at once in any order
         await place.mail.wait_delivered()
     assert [(one.sender.id, one.sender.verified) for one in desk.stored] == [

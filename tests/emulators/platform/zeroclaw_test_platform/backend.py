@@ -1,4 +1,4 @@
-"""Carries out what the bot asks of the platform, and refuses what a platform would."""
+"""Carries out the bot's calls, and refuses those that a platform would refuse."""
 
 import base64
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Call(Value):
     """One call of the bot, as it arrived.
 
     Attributes:
-        message: The platform's id of the message that it is about, empty for a new one.
+        message: The platform's id of its message, empty for a new one.
         at: Seconds on the clock of the test's event loop.
     """
 
@@ -50,16 +50,16 @@ class Call(Value):
 
 
 class _Refused(Exception):
-    """The platform does not do it."""
+    """Raised when the platform refuses a call."""
 
-    def __init__(self, error: str, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, error: str, reason: str) -> None:
+        super().__init__(reason)
         self.error = error
 
 
 @dataclass(eq=False, kw_only=True)
-class Desk:
-    """All chats of the platform.
+class Backend:
+    """The state of the platform: all chats.
 
     Attributes:
         limits: The bot's budgets; calls beyond them are refused and counted.
@@ -83,15 +83,17 @@ class Desk:
             self.chats[name] = Chat(id=name, direct=is_direct)
         return self.chats[name]
 
-    def person_wrote(self, chat: Chat, thread: str, who: str, text: str, at: float) -> Message:
-        """Put a person's message into a chat."""
+    def add_from_person(
+        self, chat: Chat, thread: str, person: str, text: str, at: float
+    ) -> Message:
+        """Add a person's message to a chat."""
         message = self._post(chat.id, thread)
-        message.author = who
+        message.author = person
         message.versions.append(Version(text=text, draft=False, plain=False, at=at))
         return message
 
-    def keep_file(self, name: str, content: bytes, claimed_bytes: int | None) -> Json:
-        """Keep a file; return it as an event tells of it, with the size that is said of it."""
+    def store_file(self, name: str, content: bytes, claimed_bytes: int | None) -> Json:
+        """Store a file; return it as events show it, with its claimed size."""
         reference = f"f{len(self._files) + 1}"
         self._files[reference] = content
         media_type = "text/plain" if name.endswith(".txt") else "application/octet-stream"
@@ -105,7 +107,7 @@ class Desk:
     # --- the bot's calls -----------------------------------------------------------------------
 
     def call(self, request: Json, at: float) -> Call:
-        """Read a request."""
+        """Parse a request."""
         return Call(
             op=next(op for op in OPS if op == request.get("call")),
             chat=text_of(request, "chat"),
@@ -120,27 +122,27 @@ class Desk:
         )
 
     def refused(self, fault: TooMany | Refuse | Unavailable) -> Answer:
-        """Return the answer to a call that a test lets fail."""
+        """Return the answer to a call with a planned fault."""
         match fault:
             case TooMany(retry_after_s=seconds):
                 return {"error": "rate_limited", "retry_after_s": seconds, "why": "slow down"}
-            case Refuse(why=why):
-                return {"error": why, "why": f"refused ({why})"}
+            case Refuse(why=error):
+                return {"error": error, "why": f"refused ({error})"}
             case Unavailable():
                 return {"error": "unavailable", "why": "come back later"}
 
     def carry_out(self, call: Call, request: Json) -> Answer:
-        """Do what was asked; the answer says why when it was not done."""
+        """Carry out a call; the answer has the reason if it was refused."""
         if call.op in ("send", "send_file", "edit", "ask", "settle"):
             wait_s = self.limits.wait_s(call.chat, call.at)
             if wait_s:
                 return {"error": "rate_limited", "retry_after_s": wait_s, "why": "over the budget"}
         try:
-            return self._done(call, request)
+            return self._dispatch(call, request)
         except _Refused as refusal:
             return {"error": refusal.error, "why": str(refusal)}
 
-    def _done(self, call: Call, request: Json) -> Answer:
+    def _dispatch(self, call: Call, request: Json) -> Answer:
         match call.op:
             case "send":
                 return {"message": self._send(call).id}
@@ -148,7 +150,7 @@ class Desk:
                 return {"message": self._send_file(call, request).id}
             case "edit":
                 self._check(call, self.settings.can_edit)
-                self._show(self._standing(call), call)
+                self._show(self._message_of_bot(call), call)
             case "delete":
                 self._check(call, self.settings.can_delete)
                 if call.message in self._messages:
@@ -159,7 +161,7 @@ class Desk:
                 self._settle(call, request)
             case "typing":
                 self._check(call, self.settings.has_typing)
-                self._known(call).typings += 1
+                self._writable(call).typings += 1
             case "fetch":
                 return {"base64": base64.b64encode(self._fetched(request)).decode()}
         return {}
@@ -168,13 +170,13 @@ class Desk:
         content = self._files.get(text_of(request, "reference"))
         if content is None:
             raise _Refused("gone", "no such file")
-        most = request.get("max_bytes")
-        if isinstance(most, int) and len(content) > most:
-            raise _Refused("rejected", f"the file is larger than {most} bytes")
+        max_bytes = request.get("max_bytes")
+        if isinstance(max_bytes, int) and len(content) > max_bytes:
+            raise _Refused("rejected", f"the file is larger than {max_bytes} bytes")
         return content
 
     def _send(self, call: Call) -> Message:
-        self._known(call)
+        self._writable(call)
         self._check_text(call)
         message, is_new = self._keyed(call)
         if is_new:
@@ -182,7 +184,7 @@ class Desk:
         return message
 
     def _send_file(self, call: Call, request: Json) -> Message:
-        self._known(call)
+        self._writable(call)
         content = base64.b64decode(text_of(request, "base64"))
         if not 0 < len(content) <= self.settings.max_file_bytes:
             raise _Refused("rejected", f"a file of {len(content)} bytes is refused")
@@ -196,7 +198,7 @@ class Desk:
         return message
 
     def _keyed(self, call: Call) -> tuple[Message, bool]:
-        """Return the message that a key was sent as before, or a new one."""
+        """Return the message that was sent with this key before, or a new one."""
         earlier = self._by_key.get((call.chat, call.key))
         if earlier is not None and self.settings.idempotent_send and not earlier.deleted:
             return earlier, False
@@ -214,10 +216,10 @@ class Desk:
         return message
 
     def _settle(self, call: Call, request: Json) -> None:
-        told = request.get("endings")
-        card = self._standing(call)
+        items = request.get("endings")
+        card = self._message_of_bot(call)
         endings = tuple(
-            ending_from_json(one) for one in (told if is_array(told) else []) if is_object(one)
+            ending_from_json(item) for item in (items if is_array(items) else []) if is_object(item)
         )
         if request.get("in_place") is True:
             self._check(call, self.settings.can_edit)
@@ -230,7 +232,7 @@ class Desk:
         if len(endings) >= len(card.endings):
             card.endings, card.buttons = endings, _buttons(request)
 
-    # --- what a platform insists on ------------------------------------------------------------
+    # --- checks --------------------------------------------------------------------------------
 
     def _show(self, message: Message, call: Call) -> None:
         self._check_text(call)
@@ -241,8 +243,8 @@ class Desk:
         message.draft = call.draft
         message.receipts = call.receipts
 
-    def _check(self, call: Call, able: bool) -> None:
-        if not able:
+    def _check(self, call: Call, is_able: bool) -> None:
+        if not is_able:
             raise _Refused("rejected", f"this account can't {call.op}")
 
     def _check_text(self, call: Call) -> None:
@@ -252,7 +254,7 @@ class Desk:
         if call.op in ("send", "edit") and len(call.text) > self.settings.max_length:
             raise _Refused("rejected", f"{len(call.text)} characters are too many")
 
-    def _known(self, call: Call) -> Chat:
+    def _writable(self, call: Call) -> Chat:
         if call.thread:
             self._check(call, self.settings.has_threads)
         if call.chat not in self.chats and call.chat.startswith("#"):
@@ -261,7 +263,7 @@ class Desk:
             raise _Refused("rejected", f"`{call.chat}` never wrote to the bot")
         return self.chat(call.chat)
 
-    def _standing(self, call: Call) -> Message:
+    def _message_of_bot(self, call: Call) -> Message:
         message = self._messages.get(call.message)
         if message is None or message.deleted or message.chat != call.chat:
             raise _Refused("gone", f"there is no message `{call.message}`")
@@ -277,5 +279,5 @@ class Desk:
 
 
 def _buttons(request: Json) -> frozenset[ApprovalId]:
-    listed = request.get("buttons")
-    return frozenset(ApprovalId(str(one)) for one in (listed if is_array(listed) else []))
+    items = request.get("buttons")
+    return frozenset(ApprovalId(str(item)) for item in (items if is_array(items) else []))
