@@ -68,23 +68,23 @@ class SlackSettings(RemoteSettings):
 
     @field_validator("webhook_path")
     @classmethod
-    def _can_be_served(cls, path: str) -> str:
+    def _is_path(cls, path: str) -> str:
         if HOOK_PATH.fullmatch(path) is None:
             message = "must be a path such as /slack"
             raise ValueError(message)
         return path
 
     @model_validator(mode="after")
-    def _comes_one_way(self) -> "SlackSettings":
+    def _has_one_secret(self) -> "SlackSettings":
         """Require the secret of the chosen `receive`; reject the other one's, which would be unused."""
-        wanted, idle = "app_token", "signing_secret"
+        needed, unused = "app_token", "signing_secret"
         if self.receive == "webhook":
-            wanted, idle = idle, wanted
-        if getattr(self, wanted) is None:
-            fault = f'receive = "{self.receive}" needs the key `{wanted}`'
+            needed, unused = unused, needed
+        if getattr(self, needed) is None:
+            fault = f'receive = "{self.receive}" needs the key `{needed}`'
             raise ValueError(fault)
-        if getattr(self, idle) is not None:
-            fault = f'`{idle}` is not used with receive = "{self.receive}"; leave one of them out'
+        if getattr(self, unused) is not None:
+            fault = f'`{unused}` is not used with receive = "{self.receive}"; leave one of them out'
             raise ValueError(fault)
         return self
 

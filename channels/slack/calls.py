@@ -37,19 +37,19 @@ from zeroclaw import (
 QUIET_S = 60.0
 """Seconds of silence after which a connection is dead; Slack pings every few seconds."""
 MAX_FRAME_BYTES = 8 * 1024 * 1024
-LOOK_S, MAX_LOOKS = 0.5, 10
+CHECK_S, MAX_CHECKS = 0.5, 10
 """Interval and number of checks whether Slack has processed an upload."""
-_DONE = 200
+_OK = 200
 _JSON, _FORM = "application/json; charset=utf-8", "application/x-www-form-urlencoded"
-_WORD = re.compile(r"[A-Za-z0-9_:.,]{1,100}")
+_CODE = re.compile(r"[A-Za-z0-9_:.,]{1,100}")
 _LINK = re.compile(r"https?://[^\s<>|]{1,1000}")
 
 # "Errors" of the methods used here, docs.slack.dev, read 2026-11.
-_TOKEN = frozenset(
+_BAD_TOKEN = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
 )
-_SCOPE = frozenset({"not_allowed_token_type", "missing_scope", "no_permission"})
-_WHO, _CONNECT = "auth.test", "apps.connections.open"
+_BAD_SCOPE = frozenset({"not_allowed_token_type", "missing_scope", "no_permission"})
+_IDENTIFY, _CONNECT = "auth.test", "apps.connections.open"
 """Calls that every app may make; only the second is made with the app-level token."""
 _FAILED = frozenset({"fatal_error", "internal_error", "service_unavailable", "request_timeout"})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
@@ -96,8 +96,8 @@ class Calls:
         self.name = name
         kinds = [("bot_token", "xoxb-"), ("app_token", "xapp-")]
         self._tokens = {
-            key: _token(name, key, secrets.get(key, "").strip(), begins)
-            for key, begins in kinds[: 2 if settings.receive == "socket_mode" else 1]
+            key: _token(name, key, secrets.get(key, "").strip(), prefix)
+            for key, prefix in kinds[: 2 if settings.receive == "socket_mode" else 1]
         }
         self._base = f"{settings.api_base_url}/"
         self.http = Http(name, "Slack")
@@ -118,7 +118,7 @@ class Calls:
         """
         arguments = {key: value for key, value in body.items() if value is not None}
         data = json.dumps(arguments).encode()
-        return await self._made(method, kind=_JSON, data=data)
+        return await self._call(method, content_type=_JSON, data=data)
 
     async def read(self, method: str, body: Mapping[str, object] = NOTHING) -> Json:
         """Make one call that is safe to repeat; a lost one raises `ChannelUnavailable`.
@@ -132,18 +132,18 @@ class Calls:
             if value is not None
         }
         with repeatable():
-            return await self._made(method, kind=_FORM, data=urlencode(form).encode())
+            return await self._call(method, content_type=_FORM, data=urlencode(form).encode())
 
-    async def _made(self, method: str, *, kind: str, data: bytes) -> Json:
+    async def _call(self, method: str, *, content_type: str, data: bytes) -> Json:
         key = "app_token" if method == _CONNECT else "bot_token"
-        headers = {"Authorization": f"Bearer {self._tokens[key]}", "Content-Type": kind}
+        headers = {"Authorization": f"Bearer {self._tokens[key]}", "Content-Type": content_type}
         answer = await self.http.call("POST", self._base + method, headers=headers, data=data)
-        said = as_object(parse_json(answer.content))
-        if answer.status != _DONE or said.get("ok") is not True:
-            raise self._refused(method, key, answer, said)
-        return said
+        body = as_object(parse_json(answer.content))
+        if answer.status != _OK or body.get("ok") is not True:
+            raise self._refused(method, key, answer, body)
+        return body
 
-    async def line(self) -> Socket:
+    async def connect(self) -> Socket:
         """Open the connection that delivers events.
 
         Raises:
@@ -161,70 +161,70 @@ class Calls:
             ChannelRejected: It is larger than `max_bytes`, gone, or on another host.
             ChannelUnavailable: It can't be read now.
         """
-        if not _is_theirs(url, self._base):
-            message = f"`{self.name}`: the file is not kept by Slack"
+        if not _is_slacks(url, self._base):
+            message = f"`{self.name}`: the file is not on a server of Slack's"
             raise ChannelRejected(message)
         headers = {"Authorization": f"Bearer {self._tokens['bot_token']}"}
         return await self.http.download(url, headers=headers, max_bytes=max_bytes)
 
     async def upload(self, name: str, content: bytes, clock: Clock) -> str:
-        """Upload a file that is not visible to anybody yet, and return its permanent link.
+        """Upload a file that no person can see yet, and return its permanent link.
 
         A message of the bot's with that link shows the file to its readers
         (slackapi/bolt-python#1018, 2024-01). Nothing is visible before that, so the whole upload is
-        safe to repeat. Slack processes a file before it shows it, and then knows its type
-        (slackapi/node-slack-sdk#2040, 2024-09); this waits for that for a while.
+        safe to repeat. Slack shows a file only after it has processed it and set its type
+        (slackapi/node-slack-sdk#2040, 2024-09); this waits a while for that.
 
         Raises:
             RateLimited: Too many calls.
             ChannelRejected: Slack refused it.
             ChannelUnavailable: It can't be uploaded now.
         """
-        about = {"filename": name, "length": len(content)}
-        asked = await self.read("files.getUploadURLExternal", about)
-        url, number = text(asked, "upload_url"), text(asked, "file_id")
-        if not _is_theirs(url, self._base):
-            message = f"`{self.name}`: the server names no place for a file"
+        size = {"filename": name, "length": len(content)}
+        target = await self.read("files.getUploadURLExternal", size)
+        url, id_ = text(target, "upload_url"), text(target, "file_id")
+        if not _is_slacks(url, self._base):
+            message = f"`{self.name}`: the server names no URL for the upload"
             raise ChannelUnavailable(message)
-        more_s = len(content) / SLOWEST_BYTES_PER_S
+        extra_s = len(content) / SLOWEST_BYTES_PER_S
         with repeatable():
-            done = await self.http.call("POST", url, data=content, extra_s=more_s)
-        if done.status != _DONE:
-            message = f"`{self.name}`: the file can't be handed over ({done.status})"
-            raise (ChannelRejected if done.status == TOO_LARGE else ChannelUnavailable)(message)
-        files = json.dumps([{"id": number, "title": name}])
+            answer = await self.http.call("POST", url, data=content, extra_s=extra_s)
+        if answer.status != _OK:
+            message = f"`{self.name}`: the file can't be uploaded ({answer.status})"
+            raise (ChannelRejected if answer.status == TOO_LARGE else ChannelUnavailable)(message)
+        files = json.dumps([{"id": id_, "title": name}])
         await self.read("files.completeUploadExternal", {"files": files})
-        found, looks = await self.file(number), 0
-        while not text(found, "mimetype") and looks < MAX_LOOKS:
-            await clock.sleep(LOOK_S)
-            found, looks = await self.file(number), looks + 1
-        link = text(found, "permalink")
+        file, checks = await self.file(id_), 0
+        while not text(file, "mimetype") and checks < MAX_CHECKS:
+            await clock.sleep(CHECK_S)
+            file, checks = await self.file(id_), checks + 1
+        link = text(file, "permalink")
         if not _LINK.fullmatch(link):
             raise ChannelUnavailable(self.http.unreadable)
         return link
 
-    async def file(self, number: str) -> Json:
+    async def file(self, id_: str) -> Json:
         """Return Slack's record of a file, empty if the answer has none."""
-        return inner(await self.read("files.info", {"file": number}), "file")
+        return inner(await self.read("files.info", {"file": id_}), "file")
 
-    async def me(self) -> Identity:
+    async def identity(self) -> Identity:
         """Return the bot that the bot token belongs to.
 
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        found = await self._about_a_token(_WHO)
-        me = Identity(
+        found = await self._probe_token(_IDENTIFY)
+        bot = Identity(
             team=text(found, "team_id"),
             user=text(found, "user_id"),
             bot=text(found, "bot_id"),
             name=text(found, "user"),
             team_name=text(found, "team"),
         )
-        if not (me.team and me.user and me.bot):
-            message = f"`{self.name}`: the bot token is of no bot; it begins with `xoxb-`"
+        if not (bot.team and bot.user and bot.bot):
+            message = f"`{self.name}`: the bot token belongs to no bot; it begins with `xoxb-`"
             raise ChannelUnauthorized(message)
-        return me
+        return bot
 
     async def socket_url(self) -> str:
         """Return the URL of the event connection; valid for one connection, for a short time.
@@ -232,20 +232,21 @@ class Calls:
         Raises:
             ChannelUnauthorized: The token is not accepted.
         """
-        return text(await self._about_a_token(_CONNECT), "url")
+        return text(await self._probe_token(_CONNECT), "url")
 
-    async def _about_a_token(self, method: str) -> Json:
+    async def _probe_token(self, method: str) -> Json:
+        """Make a call that every app may make; if it is unauthorized, the token is invalid."""
         try:
             return await self.read(method)
         except ChannelRejected as error:
             raise ChannelUnavailable(str(error)) from error
 
-    def _refused(self, method: str, key: str, answer: Response, said: Json) -> ZeroclawError:
+    def _refused(self, method: str, key: str, answer: Response, body: Json) -> ZeroclawError:
         """Return the error to raise for a failed call.
 
         It names only the error code, because some of Slack's answers repeat the arguments.
         """
-        status, code = answer.status, text(said, "error")
+        status, code = answer.status, text(body, "error")
         if status == TOO_MANY or code in _LIMITED:
             message = f"`{self.name}`: too many calls of `{method}`"
             return RateLimited(message, retry_after_s=wait_s(answer.headers.get("Retry-After")))
@@ -253,46 +254,46 @@ class Calls:
             return proxy_refused(self.name, "Slack", status)
         if status >= FAILED or code in _FAILED or not code:
             return DeliveryUnknown(f"`{self.name}`: Slack failed at `{method}` ({code or status})")
-        shown = code if _WORD.fullmatch(code) else str(status)
-        if _WORD.fullmatch(needed := text(said, "needed")):
-            shown = f"{shown}, the app needs the scope {needed}"
-        if code in _TOKEN or (code in _SCOPE and method in {_WHO, _CONNECT}):
-            where = "see https://api.slack.com/apps for a valid one and its scopes"
-            return ChannelUnauthorized(
-                f"`{self.name}`: Slack does not accept `{key}` ({shown}); {where}"
-            )
-        kinds = dict.fromkeys(_STREAMED, Streaming) | dict.fromkeys(_BLOCKS, BlocksRefused)
+        shown = code if _CODE.fullmatch(code) else str(status)
+        if _CODE.fullmatch(scope := text(body, "needed")):
+            shown = f"{shown}, the app needs the scope {scope}"
+        if code in _BAD_TOKEN or (code in _BAD_SCOPE and method in {_IDENTIFY, _CONNECT}):
+            page = "see https://api.slack.com/apps for a valid one and its scopes"
+            message = f"`{self.name}`: Slack does not accept `{key}` ({shown}); {page}"
+            return ChannelUnauthorized(message)
+        kinds = dict.fromkeys(_STREAMED, MessageStreams) | dict.fromkeys(_BLOCKS, BlocksRefused)
         kind = kinds.get(code, ChannelRejected)
         return kind(f"`{self.name}`: `{method}`: {shown}", gone=code in _GONE)
 
 
-class Streaming(ChannelRejected):
+class MessageStreams(ChannelRejected):
     """Raised when a message can't be changed or deleted now, perhaps because it is being streamed."""
 
 
 class BlocksRefused(ChannelRejected):
     """Raised when Slack refuses a message's blocks, or those that it makes of its Markdown.
 
-    It makes one of each table, for example, and takes fifty (github.com/metabase/metabase/pull/79908).
+    It makes a block of each table, for example, and accepts fifty blocks
+    (github.com/metabase/metabase/pull/79908).
     """
 
 
-def _token(name: str, key: str, token: str, begins: str) -> str:
-    if not token.startswith(begins) or not token.isascii() or not token.isprintable():
-        message = f"`{name}`: `{key}` is no token of that kind; it begins with `{begins}`"
+def _token(name: str, key: str, token: str, prefix: str) -> str:
+    if not token.startswith(prefix) or not token.isascii() or not token.isprintable():
+        message = f"`{name}`: `{key}` is not a token of that kind; it begins with `{prefix}`"
         raise ChannelUnauthorized(message)
     return token
 
 
-def _is_theirs(url: str, api: str) -> bool:
+def _is_slacks(url: str, api: str) -> bool:
     """Whether a URL is on one of Slack's hosts, or on the server of the Web API."""
     try:
-        place, home = ((one.scheme, one.hostname, one.port) for one in map(urlsplit, (url, api)))
+        origin, base = ((u.scheme, u.hostname, u.port) for u in map(urlsplit, (url, api)))
     except ValueError:
         return False
-    scheme, host, port = place[0], place[1] or "", place[2]
+    scheme, host, port = origin[0], origin[1] or "", origin[2]
     is_slack = host == "slack.com" or host.endswith((".slack.com", ".slack-edge.com"))
-    return place == home or (scheme == "https" and is_slack and port in {None, 443})
+    return origin == base or (scheme == "https" and is_slack and port in {None, 443})
 
 
 async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
@@ -302,11 +303,11 @@ async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
         ChannelUnauthorized: A token is not accepted.
         ChannelUnavailable: Slack can't be reached.
     """
-    calls, more = Calls("slack", settings, secrets), ""
+    calls, note = Calls("slack", settings, secrets), ""
     async with aclosing(calls.http):
-        me = await calls.me()
+        bot = await calls.identity()
         if settings.receive == "socket_mode":
             await calls.socket_url()
         else:
-            more = f"; Slack is to call {settings.webhook_path} of the public listener"
-    return f"@{me.name} answers in the workspace {me.team_name}{more}"
+            note = f"; Slack is to call {settings.webhook_path} of the public listener"
+    return f"@{bot.name} answers in the workspace {bot.team_name}{note}"

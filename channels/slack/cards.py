@@ -1,7 +1,7 @@
-"""Shows an approval card as one message: whole calls, buttons, and endings; pure.
+"""Shows an approval card as one message: complete calls, buttons, and endings; pure.
 
 All untrusted text goes into elements that Slack shows literally. A card that is too long for a message
-has one line per call, and a file with the whole calls. Which form a card has depends on the card only,
+has one line per call, and a file with the complete calls. Which form a card has depends on the card only,
 so it never changes.
 """
 
@@ -30,23 +30,23 @@ def is_file(card: Card) -> bool:
 
 def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
     """Return a card's blocks with the endings so far; `link` leads to its file."""
-    card, endings = outcome.card, {one.approval: one for one in outcome.endings}
+    card, endings = outcome.card, {ending.approval: ending for ending in outcome.endings}
     if is_file(card):
-        ends = [(call.number, _ended(card, endings, call)) for call in card.calls]
+        ends = [(call.number, _ending(card, endings, call)) for call in card.calls]
         lines = [*_lines(card), *(f"{number}. {end}" for number, end in ends if end)]
-        open_calls = [call for call in card.calls if call.approval not in endings]
-        rows = [_buttons(card, call) for call in open_calls[:MAX_ROWS]]
-        said = "\n".join(filter(None, lines))
-        return [render.text_block(said), *([render.file_link(link)] if link else []), *rows]
-    shown = [render.text_block(head(card))]
+        pending = [call for call in card.calls if call.approval not in endings]
+        rows = [_buttons(card, call) for call in pending[:MAX_ROWS]]
+        text = render.text_block("\n".join(filter(None, lines)))
+        return [text, *([render.file_link(link)] if link else []), *rows]
+    blocks = [render.text_block(head(card))]
     for call in card.calls:
-        called, arguments, *below = call_lines(call)
-        shown += [render.text_block(called), render.text_block(arguments, code=True)]
-        end = _ended(card, endings, call)
-        shown.append(render.text_block("\n".join(filter(None, (*below, end)))))
+        first, arguments, *more = call_lines(call)
+        blocks += [render.text_block(first), render.text_block(arguments, code=True)]
+        end = _ending(card, endings, call)
+        blocks.append(render.text_block("\n".join(filter(None, (*more, end)))))
         if not end:
-            shown.append(_buttons(card, call))
-    return shown
+            blocks.append(_buttons(card, call))
+    return blocks
 
 
 def summary(card: Card) -> str:
@@ -59,21 +59,21 @@ def card_text(card: Card) -> str:
     return f"{head(card)}\n{calls_text(card)}"
 
 
-def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> object:
+def form(prompt: str, approval: ApprovalId, card: MessageRef, channel: str) -> object:
     """Return the form that asks for the reason of a denial.
 
     Args:
-        asked: The runtime's question, one line in the approver's language.
+        prompt: The runtime's question, one line in the approver's language.
         approval: The approval of the denied call.
         card: The card that was pressed.
         channel: Slack's id of that chat.
     """
-    said = unmarked(asked)
-    title = said if len(said) <= MAX_TITLE else f"{said[: MAX_TITLE - 1]}…"
+    question = unmarked(prompt)
+    title = question if len(question) <= MAX_TITLE else f"{question[: MAX_TITLE - 1]}…"
     field: dict[str, object] = {
         "type": "input",
         "block_id": decode.FIELD,
-        "label": render.plain_text(said[:MAX_QUESTION]),
+        "label": render.plain_text(question[:MAX_QUESTION]),
         "element": {
             "type": "plain_text_input",
             "action_id": decode.FIELD,
@@ -93,16 +93,16 @@ def form(asked: str, approval: ApprovalId, card: MessageRef, channel: str) -> ob
 
 def _lines(card: Card) -> list[str]:
     """Return one line per call, each cut to an equal share of the message's limit."""
-    words, room = CardWords(card.language), MAX_CHARS // (2 * len(card.calls))
+    words, share = CardWords(card.language), MAX_CHARS // (2 * len(card.calls))
     lines = [head(card), words.in_file()]
-    for place, call in enumerate(card.calls):
-        by_number = f" ({unmarked(words.by_number(call.number))})" if place >= MAX_ROWS else ""
-        lines.append(f"{title(call)} · {call.hash8}"[:room] + by_number)
+    for index, call in enumerate(card.calls):
+        by_number = f" ({unmarked(words.by_number(call.number))})" if index >= MAX_ROWS else ""
+        lines.append(f"{title(call)} · {call.hash8}"[:share] + by_number)
     return lines
 
 
-def _ended(card: Card, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
-    """Return how a call ended, empty if it has not; the calls of a card share the room for reasons."""
+def _ending(card: Card, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
+    """Return how a call ended, empty if it has not; the calls of a card share the limit on reasons."""
     ending, share = endings.get(call.approval), MAX_REASON // len(card.calls)
     return "" if ending is None else ending_text(CardWords(card.language), ending, share)
 

@@ -44,9 +44,9 @@ MAX_THREADS = 20
 """Threads of one chat in its cursor; the most recently active ones."""
 MAX_FILES = 20
 Above = Sequence[Json] | None
-"""The messages of a thread that the bot is called into; None if that can't be read."""
+"""The messages of a thread above the one that calls the bot into it; None if they can't be read."""
 MAX_ABOVE = 20
-"""How many of these the bot reads in addition to the first, the newest ones."""
+"""How many of these the bot reads in addition to the first one; the newest."""
 NOT_READ = "[what stands above this in its thread could not be read]\n\n"
 
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
@@ -54,7 +54,7 @@ _ID = re.compile(r"[A-Z0-9]{2,30}")
 _TAG = re.compile(r"<([^<>\n]{1,3000})>")
 _MENTION = re.compile(r"@([A-Z0-9]{2,30})(?:\|[^<>|]*)?")
 _NAMED = re.compile(r"[#!]([^|]*)(?:\|(.*))?")
-_TAKEN = frozenset({"", "file_share", "thread_broadcast", "me_message"})
+_WRITTEN = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """Subtypes of people's messages ("Message events", docs.slack.dev, read 2026-11)."""
 _CHOICES: Mapping[str, Choice] = {
     "zc-once": "once",
@@ -67,7 +67,7 @@ FORM, FIELD = "zc-reason", "reason"
 
 
 class Bot(Value):
-    """The account that receives the events.
+    """The receiving account and its settings.
 
     Attributes:
         channel: The name in the configuration.
@@ -90,12 +90,12 @@ class Reading(Value):
     Attributes:
         top: The newest message of the chat itself, empty before the first.
         threads: The newest message of each thread, by thread, the most recently active one last.
-        was: The id that the chat had before.
+        old_id: The id that the chat had before, empty for none.
     """
 
     top: str = ""
     threads: Mapping[str, str] = field(default_factory=dict[str, str])
-    was: str = ""
+    old_id: str = ""
 
     @property
     def newest(self) -> str:
@@ -115,16 +115,16 @@ class Reading(Value):
     def text(self) -> str:
         """Return the position as a cursor."""
         threads = (f"{thread}:{ts}" for thread, ts in self.threads.items())
-        return " ".join((self.top or "-", *threads, *filter(None, (self.was,))))
+        return " ".join((self.top or "-", *threads, *filter(None, (self.old_id,))))
 
 
 def read_cursor(cursor: str) -> Reading:
     """Parse a cursor, leaving out its invalid parts."""
     top, *threads = cursor.split(" ")
-    was = threads.pop() if threads and is_id(threads[-1]) else ""
+    old_id = threads.pop() if threads and is_id(threads[-1]) else ""
     pairs = (pair.partition(":") for pair in threads[-MAX_THREADS:])
     newest = {thread: ts for thread, _, ts in pairs if is_ts(thread) and is_ts(ts)}
-    return Reading(top=top if is_ts(top) else "", threads=newest, was=was)
+    return Reading(top=top if is_ts(top) else "", threads=newest, old_id=old_id)
 
 
 def is_ts(value: str) -> bool:
@@ -144,7 +144,7 @@ def order(ts: str) -> tuple[int, str]:
 
 
 class Decoded(Value):
-    """An event for the runtime.
+    """An event for ingress.
 
     Attributes:
         envelope: The event's envelope.
@@ -159,7 +159,7 @@ def is_elsewhere(payload: Json, bot: Bot) -> bool:
     """Whether an event is from another workspace, where the same ids mean other people.
 
     An event of a channel that two workspaces share names the workspace through which the app receives
-    it ("Using the Slack Conversations API", docs.slack.dev), and a form that somebody of the other one
+    it ("Using the Slack Conversations API", docs.slack.dev). A form that a person of the other workspace
     submits names it in its view (`extract_team_id`, slack_bolt 1.30; both read 2026-11).
     """
     team = (
@@ -187,7 +187,7 @@ def chat_of(event: Json) -> str:
 
 
 def message(
-    event: Json, bot: Bot, reading: Reading, *, event_id: str, is_begun: bool, above: Above
+    event: Json, bot: Bot, reading: Reading, *, event_id: str, is_joined: bool, above: Above
 ) -> Decoded | Skipped:
     """Decode a message event.
 
@@ -196,32 +196,32 @@ def message(
         bot: The receiving account.
         reading: The reading position of its chat before this event.
         event_id: The event's id, empty for a message from a history.
-        is_begun: Its thread is a conversation with the bot.
-        above: The thread that it calls the bot into.
+        is_joined: Its thread is a conversation with the bot.
+        above: The messages above it in the thread that it calls the bot into.
     """
     chat = chat_of(event)
     if not chat:
-        return Skipped(reason="no chat")
+        return Skipped(reason="no chat to answer in")
     subtype = text(event, "subtype")
     if subtype == "message_changed":
-        return _changed(event, bot)
+        return _edited(event, bot)
     if subtype == "message_deleted":
         return _deleted(event, bot)
     ts, thread = text(event, "ts"), _thread_of(event, chat)
-    if subtype not in _TAKEN or not is_ts(ts) or not _is_person(event, bot):
-        return Skipped(reason="not by a person")
-    is_asked = is_meant(event, bot) or (is_begun and bot.channels == "mentioned")
-    if not chat.startswith(DIRECT) and not is_asked:
-        return Skipped(reason="not meant for the bot")
+    if subtype not in _WRITTEN or not is_ts(ts) or not _is_by_person(event, bot):
+        return Skipped(reason="not written by a person")
+    is_for_bot = is_meant(event, bot) or (is_joined and bot.channels == "mentioned")
+    if not chat.startswith(DIRECT) and not is_for_bot:
+        return Skipped(reason="in a channel, not for the bot")
     said, files = _said(event, bot, above), _files(event)
     command = command_of(said.wrote)
     if not said.text and not files:
-        return Skipped(reason="empty")
+        return Skipped(reason="without text or files")
     user, client = text(event, "user"), text(event, "client_msg_id")
     keys = (
         f"message/{text(event, 'channel')}/{ts}",
         f"event/{event_id}" if event_id else "",
-        # A client chooses it, and everybody in the chat can read it.
+        # A client chooses it, and all members of the chat can read it, so it counts per sender.
         f"client/{user}/{client[:100]}" if client else "",
     )
     envelope = Envelope(
@@ -238,43 +238,44 @@ def message(
 
 
 def is_meant(event: Json, bot: Bot) -> bool:
-    """Whether a message in a channel is for the bot wherever it stands there."""
+    """Whether a message in a channel is for the bot, in whatever thread it is."""
     is_called = bot.channels == "mentioned" and f"<@{bot.user}" in text(event, "text")
     return is_called or bot.channels == "all"
 
 
 def _said(event: Json, bot: Bot, above: Above = ()) -> Said:
-    """Return a message's text, after what stands above it in a thread, and before what it shares."""
+    """Return a message's text, after quotes of the thread above it, and before what it shares."""
     words, shared = unmarked(text(event, "text"), bot), _shared(event)
-    first, *others = [one for one in above or () if text(one, "ts") != text(event, "ts")] or [{}]
-    quotes = (_told(one, bot) for one in (first, *others[-MAX_ABOVE:]))
-    told = NOT_READ if above is None else "".join(quotes)
-    whole = f"{told}{words}\n\n{shared}".strip() if told or shared else words
-    return Said(text=whole, own=words if told or shared else None, quoted=_files(first))
+    ts = text(event, "ts")
+    first, *others = [message for message in above or () if text(message, "ts") != ts] or [{}]
+    quotes = (_quoted(message, bot) for message in (first, *others[-MAX_ABOVE:]))
+    before = NOT_READ if above is None else "".join(quotes)
+    full = f"{before}{words}\n\n{shared}".strip() if before or shared else words
+    return Said(text=full, own=words if before or shared else None, quoted=_files(first))
 
 
-def _told(event: Json, bot: Bot) -> str:
-    """Return a message of a thread as a quote; those of other apps may be attachments alone."""
-    said, by = unmarked(text(event, "text"), bot), text(event, "user")
-    shown = said or "\n".join(text(one, "fallback") for one in objects(event, "attachments"))
-    who = plain_name(text(event, "username") or by) or "an app"
-    return quote(shown, "" if by == bot.user else who)
+def _quoted(event: Json, bot: Bot) -> str:
+    """Return a message of a thread as a quote; other apps may post attachments alone."""
+    words, user = unmarked(text(event, "text"), bot), text(event, "user")
+    shown = words or "\n".join(text(item, "fallback") for item in objects(event, "attachments"))
+    author = plain_name(text(event, "username") or user) or "an app"
+    return quote(shown, "" if user == bot.user else author)
 
 
-def _is_person(event: Json, bot: Bot) -> bool:
+def _is_by_person(event: Json, bot: Bot) -> bool:
     user = text(event, "user")
     return is_id(user) and not text(event, "bot_id") and user not in {bot.user, "USLACKBOT"}
 
 
-def _changed(event: Json, bot: Bot) -> Decoded | Skipped:
+def _edited(event: Json, bot: Bot) -> Decoded | Skipped:
     """Decode an edit; Slack sends the same event when a link is unfurled or a thread grows."""
     after, before = inner(event, "message"), inner(event, "previous_message")
-    if text(after, "subtype") == "tombstone":  # it began a thread, which stays
+    if text(after, "subtype") == "tombstone":  # deleted, but it began a thread, which remains
         return _deleted(event, bot)
     ts, edited = text(after, "ts"), text(inner(after, "edited"), "ts")
     is_edit = is_ts(ts) and is_ts(edited) and text(after, "text") != text(before, "text")
-    if not is_edit or not _is_person(after, bot):
-        return Skipped(reason="no edit of a person's")
+    if not is_edit or not _is_by_person(after, bot):
+        return Skipped(reason="not an edit by a person")
     said = _said(after, bot)
     key = f"edit/{ts}/{edited}/{text_hash(said.text)}"
     return _revised(event, bot, after, Edited(message=ts, said=said), key=key)
@@ -283,8 +284,8 @@ def _changed(event: Json, bot: Bot) -> Decoded | Skipped:
 def _deleted(event: Json, bot: Bot) -> Decoded | Skipped:
     before = inner(event, "previous_message")
     ts = text(before, "ts")
-    if not _is_person(before, bot) or not is_ts(ts):
-        return Skipped(reason="no message of a person's")
+    if not _is_by_person(before, bot) or not is_ts(ts):
+        return Skipped(reason="a deletion of no person's message")
     return _revised(event, bot, before, Deleted(message=ts), key=f"deletion/{ts}")
 
 
@@ -324,27 +325,26 @@ def _instant(ts: str) -> datetime | None:
 
 def _shared(event: Json) -> str:
     """Return the text of shared messages as a quote; it was written by other people."""
-    shared = [text(one, "text") for one in objects(event, "attachments") if one.get("is_share")]
-    lines = [line for one in shared for line in one[:4_000].splitlines()]
+    shared = [item for item in objects(event, "attachments") if item.get("is_share")]
+    lines = [line for item in shared for line in text(item, "text")[:4_000].splitlines()]
     return "\n".join(f"> {line}" for line in lines)
 
 
 def _files(event: Json) -> tuple[Attachment, ...]:
-    found = objects(event, "files")[:MAX_FILES]
-    files = (attachment(one, text(one, "id"), name="name", kind="mimetype") for one in found)
-    return tuple(one for one in files if is_id(one.reference))
+    files = objects(event, "files")[:MAX_FILES]
+    found = (attachment(file, text(file, "id"), name="name", kind="mimetype") for file in files)
+    return tuple(file for file in found if is_id(file.reference))
 
 
-def unmarked(said: str, bot: Bot) -> str:
+def unmarked(content: str, bot: Bot) -> str:
     """Return a message's text as it was typed, without the mention of the bot, unless that is all.
 
     Slack escapes three characters and writes mentions and links in angle brackets ("Formatting text",
     docs.slack.dev, read 2026-11).
     """
-    calls = f"<@{bot.user}"
-    is_called = said.lstrip().startswith(calls)
+    is_called = content.lstrip().startswith(f"<@{bot.user}")
 
-    def shown(tag: re.Match[str]) -> str:
+    def typed(tag: re.Match[str]) -> str:
         inside = tag[1]
         if person := _MENTION.fullmatch(inside):
             return "" if person[1] == bot.user else f"@{person[1]}"
@@ -355,7 +355,7 @@ def unmarked(said: str, bot: Bot) -> str:
         link = link.removeprefix("mailto:")
         return link if not label or label == link else f"{label} ({link})"
 
-    words = _TAG.sub(shown, said) if "<" in said else said
+    words = _TAG.sub(typed, content) if "<" in content else content
     words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return (words.strip() or f"@{bot.user}") if is_called else words
 
@@ -363,61 +363,60 @@ def unmarked(said: str, bot: Bot) -> str:
 # --- presses, forms, slash commands ----------------------------------------------------------------
 
 
-def pressed(payload: Json, bot: Bot, known: Container[str] = ()) -> Decoded | Skipped:
-    """Decode a press of a button or a submitted form; `known` are the chats that have a position."""
+def pressed(payload: Json, bot: Bot, read: Container[str] = ()) -> Decoded | Skipped:
+    """Decode a press of a button or a submitted form; `read` are the chats with a reading position."""
     user = text(inner(payload, "user"), "id")
     if not is_id(user):
-        return Skipped(reason="nobody")
+        return Skipped(reason="a press by no person")
     if text(payload, "type") == "view_submission":
-        return _sent(payload, bot, user)
+        return _submitted(payload, bot, user)
     actions = objects(payload, "actions")
     action = as_object(actions[0] if actions else None)
     choice = _CHOICES.get(text(action, "action_id").partition(":")[0])
     approval, at = text(action, "value"), text(action, "action_ts")
     if text(payload, "type") != "block_actions" or choice is None or not approval:
-        return Skipped(reason="no button of ours")
-    box = inner(payload, "container")
-    card = _card(
-        bot, text(box, "channel_id"), text(box, "message_ts"), text(box, "thread_ts"), user
-    )
+        return Skipped(reason="not one of our buttons")
+    source = inner(payload, "container")
+    channel, ts = text(source, "channel_id"), text(source, "message_ts")
+    card = _card(bot, channel, ts, text(source, "thread_ts"), user)
     body = Pressed(approval=ApprovalId(approval[:200]), choice=choice, card=card)
-    key = f"press/{text(box, 'channel_id')}/{text(box, 'message_ts')}/{at}/{approval[:200]}"
-    taken = _by(user, _place(bot, user, card), body, key, trigger=text(payload, "trigger_id"))
-    if card is None or not card.address.direct or card.address.chat in known:
-        return taken
-    # Nothing was written there that the bot took, so reading begins at the card.
-    read = Reading().after(card.message, card.address.thread or "")
-    position = Position(scope=card.address.chat, cursor=read.text())
-    return replace(taken, envelope=replace(taken.envelope, position=position))
+    key = f"press/{channel}/{ts}/{at}/{approval[:200]}"
+    trigger = text(payload, "trigger_id")
+    decoded = _decoded(user, _place(bot, user, card), body, key, trigger=trigger)
+    if card is None or not card.address.direct or card.address.chat in read:
+        return decoded
+    # The bot has admitted no message there, so reading starts at the card.
+    reading = Reading().after(card.message, card.address.thread or "")
+    position = Position(scope=card.address.chat, cursor=reading.text())
+    return replace(decoded, envelope=replace(decoded.envelope, position=position))
 
 
-def _sent(payload: Json, bot: Bot, user: str) -> Decoded | Skipped:
+def _submitted(payload: Json, bot: Bot, user: str) -> Decoded | Skipped:
     view = inner(payload, "view")
-    carried = as_object(parse_json(text(view, "private_metadata").encode()))
-    approval = text(carried, "approval")
+    data = as_object(parse_json(text(view, "private_metadata").encode()))
+    approval = text(data, "approval")
     if text(view, "callback_id") != FORM or not approval:
-        return Skipped(reason="no form of ours")
-    typed = text(inner(view, "state", "values", FIELD, FIELD), "value")
-    card = _card(bot, text(carried, "channel"), text(carried, "ts"), text(carried, "thread"), user)
-    body = Pressed(
-        approval=ApprovalId(approval[:200]), choice="deny", reason=typed[:500], card=card
-    )
-    return _by(user, _place(bot, user, card), body, f"form/{text(view, 'id')}/{approval[:200]}")
+        return Skipped(reason="not one of our forms")
+    reason = text(inner(view, "state", "values", FIELD, FIELD), "value")[:500]
+    card = _card(bot, text(data, "channel"), text(data, "ts"), text(data, "thread"), user)
+    body = Pressed(approval=ApprovalId(approval[:200]), choice="deny", reason=reason, card=card)
+    key = f"form/{text(view, 'id')}/{approval[:200]}"
+    return _decoded(user, _place(bot, user, card), body, key)
 
 
 def _card(bot: Bot, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
     if not is_id(channel) or not is_ts(ts):
         return None
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
-    place = thread if is_ts(thread) and thread != ts else ""
-    return MessageRef(address=address_of(bot, chat, place), message=ts)
+    address = address_of(bot, chat, thread if is_ts(thread) and thread != ts else "")
+    return MessageRef(address=address, message=ts)
 
 
 def _place(bot: Bot, user: str, card: MessageRef | None) -> Address:
     return address_of(bot, f"{DIRECT}{user}", "") if card is None else card.address
 
 
-def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Decoded:
+def _decoded(user: str, address: Address, body: Body, key: str, *, trigger: str = "") -> Decoded:
     sender = Sender(id=user, verified=True)
     envelope = Envelope(address=address, sender=sender, dedup=(key,), body=body)
     return Decoded(envelope=envelope, trigger=trigger)
@@ -425,35 +424,36 @@ def _by(user: str, address: Address, body: Body, key: str, *, trigger: str = "")
 
 def form_data(approval: ApprovalId, card: MessageRef, channel: str) -> str:
     """Return the data that a form carries until it is submitted."""
-    said = {"approval": approval, "channel": channel, "ts": card.message}
-    return json.dumps({**said, "thread": card.address.thread or ""})
+    data = {"approval": approval, "channel": channel, "ts": card.message}
+    return json.dumps({**data, "thread": card.address.thread or ""})
 
 
 def opened(event: Json, bot: Bot, event_id: str) -> Decoded | Skipped:
     """Decode that a person opened their direct chat, or an older app's assistant, which begins a thread."""
-    about = inner(event, "assistant_thread")
-    user, thread = text(about, "user_id") or text(event, "user"), text(about, "thread_ts")
-    if not is_id(user) or not (is_ts(thread) if about else text(event, "tab") == "messages"):
-        return Skipped(reason="nobody's assistant")
+    assistant = inner(event, "assistant_thread")
+    user, thread = text(assistant, "user_id") or text(event, "user"), text(assistant, "thread_ts")
+    if not is_id(user) or not (is_ts(thread) if assistant else text(event, "tab") == "messages"):
+        return Skipped(reason="no direct chat was opened")
     address = address_of(bot, f"{DIRECT}{user}", thread)
-    return _by(user, address, Membership(present=True), f"event/{event_id}")
+    return _decoded(user, address, Membership(present=True), f"event/{event_id}")
 
 
 def moved(event: Json, bot: Bot, reading: Reading, event_id: str) -> Decoded | Skipped:
-    """Decode that a channel has another id, as a private one has once another workspace shares it.
+    """Decode that a channel has a new id, as a private one gets when another workspace shares it.
 
-    See "channel_id_changed", docs.slack.dev, read 2026-11. It names nobody, and no person may move one.
+    See "channel_id_changed", docs.slack.dev, read 2026-11. The event has no sender, since Slack itself
+    changes the id, so the channel stands for it.
     """
     old, new = text(event, "old_channel_id"), text(event, "new_channel_id")
     if not is_id(old) or not is_id(new):
-        return Skipped(reason="no channel that has moved")
+        return Skipped(reason="no channel with a new id")
     envelope = Envelope(
         address=address_of(bot, old, ""),
         sender=Sender(id=old, verified=True),
-        # Told again with another id, it must not bring back a conversation that `/new` has ended.
+        # If Slack sends it again with another event id, it must not restore a conversation that `/new` ended.
         dedup=(f"event/{event_id}", f"moved/{old}/{new}/{text(event, 'event_ts')[:30]}"),
         body=Moved(to=address_of(bot, new, "")),
-        position=Position(scope=new, cursor=replace(reading, was=old).text()),
+        position=Position(scope=new, cursor=replace(reading, old_id=old).text()),
     )
     return Decoded(envelope=envelope)
 
@@ -462,10 +462,10 @@ def slash(payload: Json, bot: Bot) -> Decoded | Skipped:
     """Decode a slash command: `/zeroclaw stop` is the bot's `/stop`; without a word it is `/help`."""
     user, channel, trigger = (text(payload, key) for key in ("user_id", "channel_id", "trigger_id"))
     if not is_id(user) or not is_id(channel) or not trigger:
-        return Skipped(reason="no slash command of a person's")
+        return Skipped(reason="a slash command by no person")
     arguments = text(payload, "text").strip()
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
     name, _, rest = arguments.partition(" ")
     is_word = name.isascii() and name.isalpha()
     body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")
-    return _by(user, address_of(bot, chat, ""), body, f"slash/{trigger[:200]}")
+    return _decoded(user, address_of(bot, chat, ""), body, f"slash/{trigger[:200]}")

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 from channels._remote.fields import Json, as_object, parse_json, text
 from channels.slack import SlackSettings
 from channels.slack.calls import Calls
-from channels.slack.socket_mode import Envelope, OnEnvelope, OnUp
+from channels.slack.socket_mode import OnEnvelope, OnUp, SlackEnvelope
 from zeroclaw import ChannelContext, ChannelUnavailable, Clock, HookAnswer, HookRequest, Refusals
 
 AGAIN_S = 1
@@ -75,7 +75,7 @@ class EventsApi:
         message = f"`{self._calls.name}` is closed"
         raise ChannelUnavailable(message)
 
-    async def confirm(self, envelope: Envelope) -> None:
+    async def confirm(self, envelope: SlackEnvelope) -> None:
         """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
         stored = self._waiting.get(envelope.id)
         if stored is None or stored.done():
@@ -86,23 +86,24 @@ class EventsApi:
     async def answer(self, request: HookRequest) -> HookAnswer:
         """Handle one post; status 200 means that its event was stored or ignored."""
         headers = request.headers
-        is_claimed = _SIGNATURE in headers  # without a signature the body is not read
-        body = await request.body() if is_claimed else b""
-        if not is_claimed or not self._is_signed(body, headers):
-            self.refused.note("a wrong or old signature" if is_claimed else "no signature")
+        has_signature = _SIGNATURE in headers  # without a signature the body is not read
+        body = await request.body() if has_signature else b""
+        if not has_signature or not self._is_signed(body, headers):
+            self.refused.note("a wrong or old signature" if has_signature else "no signature")
             return HookAnswer(status=401)
-        kind, payload = posted(headers.get("content-type", ""), body)
+        kind, payload = parse_post(headers.get("content-type", ""), body)
         if text(payload, "type") == "url_verification":
             return HookAnswer(body=text(payload, "challenge")[:MAX_CHALLENGE])
         retry = headers.get(_RETRY, "")
         if retry in LATE_RETRIES or text(payload, "type") == "app_rate_limited":
             self._catch_up()
-        return await self._stored(Envelope(id=str(next(self._numbers)), kind=kind, payload=payload))
+        id_ = str(next(self._numbers))
+        return await self._deliver(SlackEnvelope(id=id_, kind=kind, payload=payload))
 
     def _is_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
             return self._is_valid(body, dict(headers))
-        except (ValueError, TypeError):  # the timestamp is no number, or the body no text
+        except (ValueError, TypeError):  # the timestamp is not a number, or the body not text
             return False
 
     def _catch_up(self) -> None:
@@ -111,7 +112,8 @@ class EventsApi:
             self._caught_up_at = now
             self._on_up(True)  # noqa: FBT003  a callback's one fact
 
-    async def _stored(self, envelope: Envelope) -> HookAnswer:
+    async def _deliver(self, envelope: SlackEnvelope) -> HookAnswer:
+        """Pass an event on, and answer its post when the event is stored or receiving ends."""
         stored = self._waiting[envelope.id] = asyncio.get_running_loop().create_future()
         try:
             self._on_envelope(envelope)
@@ -123,7 +125,7 @@ class EventsApi:
         return HookAnswer()
 
 
-def posted(content_type: str, body: bytes) -> tuple[str, Json]:
+def parse_post(content_type: str, body: bytes) -> tuple[str, Json]:
     """Return the kind and payload of a post, the same as in a Socket Mode envelope.
 
     Events come as JSON, presses and slash commands as forms. The kind is empty for anything else.
@@ -141,10 +143,10 @@ def posted(content_type: str, body: bytes) -> tuple[str, Json]:
 
 def _form(body: bytes) -> Mapping[str, str]:
     try:
-        found = parse_qs(body.decode(), max_num_fields=MAX_FIELDS, errors="replace")
+        fields = parse_qs(body.decode(), max_num_fields=MAX_FIELDS, errors="replace")
     except ValueError:  # too many fields, or not text
         return {}
-    return {name: values[0] for name, values in found.items()}
+    return {name: values[0] for name, values in fields.items()}
 
 
 def _signatures(secret: str, clock: Clock) -> Callable[[bytes, dict[str, str]], bool]:
@@ -152,10 +154,10 @@ def _signatures(secret: str, clock: Clock) -> Callable[[bytes, dict[str, str]], 
     from slack_sdk.signature import Clock as SignatureClock
     from slack_sdk.signature import SignatureVerifier
 
-    class Wall(SignatureClock):
+    class WallClock(SignatureClock):
         """Adapts our clock to the library's."""
 
         def now(self) -> float:
             return clock.now().timestamp()
 
-    return SignatureVerifier(secret, Wall()).is_valid_request
+    return SignatureVerifier(secret, WallClock()).is_valid_request

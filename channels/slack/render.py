@@ -1,7 +1,7 @@
 """Turns Markdown into text for Slack's `markdown` block; pure.
 
 Slack renders most of Markdown itself. But its own markup must not get through: `<!channel>` pings
-everybody even in a `markdown` block, and `<https://…|name>` is a disguised link. So every `<` is
+all members even in a `markdown` block, and `<https://…|name>` is a disguised link. So every `<` is
 escaped. People must also read exactly what was screened, and Slack does not document which Markdown
 it supports. So only the simplest form of links stays a link, and entities are escaped. All of this
 applies to code as well, because only Slack knows where it sees the end of the code.
@@ -21,7 +21,7 @@ MAX_EDIT_BYTES = 4_000
 """Limit on the text of an edit besides its blocks, which a new message does not have; undocumented
 (measured in github.com/pymc-labs/daimon/pull/106, read 2026-11)."""
 FILE_BLOCK = "zc-file"
-_SHOWN = re.compile(r"<(https?://[^\s<>|]{1,1000})\|")
+_FILE_LINK = re.compile(r"<(https?://[^\s<>|]{1,1000})\|")
 
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 # Links with a title or an odd target, and link definitions: `without_markup` does not handle them.
@@ -62,25 +62,25 @@ def blocks(
     body: str, receipts: Sequence[CheckedReceipt], *, plain: bool
 ) -> list[dict[str, object]]:
     """Return the blocks of a message: its text, and its receipts in a form that no text can imitate."""
-    shown: list[dict[str, object]] = []
+    found: list[dict[str, object]] = []
     if body:
-        shown.append(text_block(body) if plain else {"type": "markdown", "text": body})
+        found.append(text_block(body) if plain else {"type": "markdown", "text": body})
     if receipts:
-        lines = [receipt_line(one)[:MAX_RECEIPT_CHARS] for one in receipts[:MAX_RECEIPTS]]
-        elements = [plain_text(one) for one in lines]
-        shown.append({"type": "context", "block_id": "zc-receipts", "elements": elements})
-    return shown
+        lines = [receipt_line(receipt)[:MAX_RECEIPT_CHARS] for receipt in receipts[:MAX_RECEIPTS]]
+        elements = [plain_text(line) for line in lines]
+        found.append({"type": "context", "block_id": "zc-receipts", "elements": elements})
+    return found
 
 
 def literal(blocks: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Return the blocks of a message with its Markdown as literal text, so that no sign is lost."""
+    """Return the blocks of a message with its Markdown as literal text, so that no character is lost."""
     return [
-        text_block(_unescaped(str(one["text"]))) if one["type"] == "markdown" else one
-        for one in blocks
+        text_block(_unescaped(str(block["text"]))) if block["type"] == "markdown" else block
+        for block in blocks
     ]
 
 
-def filed(caption: str, link: str) -> list[dict[str, object]]:
+def file_blocks(caption: str, link: str) -> list[dict[str, object]]:
     """Return the blocks of a message with a file: its caption as literal text, and the file's link.
 
     Links in the caption are not clickable, so that Slack fetches none for a preview.
@@ -94,11 +94,11 @@ def file_link(link: str) -> dict[str, object]:
     return {"type": "context", "block_id": FILE_BLOCK, "elements": [shown]}
 
 
-def linked(blocks: Sequence[Mapping[str, object]]) -> str:
+def link_in(blocks: Sequence[Mapping[str, object]]) -> str:
     """Return the link of the file that a message shows, empty for none."""
-    shown = "".join(str(one.get("elements")) for one in blocks if one.get("block_id") == FILE_BLOCK)
-    found = _SHOWN.search(shown)
-    return "" if found is None else found[1]
+    found = [block.get("elements") for block in blocks if block.get("block_id") == FILE_BLOCK]
+    match = _FILE_LINK.search("".join(map(str, found)))
+    return "" if match is None else match[1]
 
 
 def plain_text(text: str) -> dict[str, object]:

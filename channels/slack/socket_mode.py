@@ -1,7 +1,7 @@
 """Receives Slack's events by Socket Mode: one websocket, each event in an envelope with an id.
 
-It does not use the library's client (`slack_sdk.socket_mode.aiohttp`, slack-sdk 3.47). That starts an
-unsupervised task for each envelope, which loses their order, has an unbounded queue, swallows every
+It does not use the library's client (`slack_sdk.socket_mode.aiohttp`, slack-sdk 3.47), which starts an
+unsupervised task for each envelope and so loses their order, has an unbounded queue, swallows every
 error, and retries the connection forever without reporting it.
 
 Slack resends an unconfirmed event at once, after a minute and after five ("Events API", read 2026-11).
@@ -29,7 +29,7 @@ EVENTS_SHARED = Sentence(
 )
 
 
-class Envelope(Value):
+class SlackEnvelope(Value):
     """One event from Slack, to be confirmed by its id."""
 
     id: str
@@ -37,7 +37,7 @@ class Envelope(Value):
     payload: Json
 
 
-OnEnvelope = Callable[[Envelope], None]
+OnEnvelope = Callable[[SlackEnvelope], None]
 OnUp = Callable[[bool], None]
 
 
@@ -57,10 +57,10 @@ class SocketMode:
         """
         self._calls, self._context = calls, context
         self._on_up, self._on_envelope = on_up, on_envelope
-        self._line: Socket | None = None
-        # The end of the last connection; None before the first.
-        self._is_planned: bool | None = None
-        self._is_told = False
+        self._socket: Socket | None = None
+        # Whether Slack announced the end of the last connection; None before the first.
+        self._was_planned: bool | None = None
+        self._is_warned = False
 
     async def run(self) -> None:
         """Receive events until cancelled; see `keep_connected`."""
@@ -68,61 +68,59 @@ class SocketMode:
         await keep_connected(self._connect, http, context.clock, context.log)
 
     async def _connect(self) -> ConnectionEnd:
-        # Slack keeps events for the next connection only as long as it takes at the first attempt.
-        was_planned, self._is_planned = self._is_planned, False
-        line = await self._calls.line()
+        # Slack keeps events for the next connection only if the first attempt succeeds.
+        was_planned, self._was_planned = self._was_planned, False
+        socket = await self._calls.connect()
         try:
-            count = await self._greeted(line)
-            self._line = line
+            count = await self._await_greeting(socket)
+            self._socket = socket
             self._on_up(not was_planned)
-            # Slack counts a connection that was cut on for a while.
+            # For a while Slack also counts a connection that was cut.
             if count > 1 and was_planned is not False:
-                await self._tell_of_others(count)
-            self._is_planned = await self._hear(line)
+                await self._warn_of_others(count)
+            self._was_planned = await self._hear(socket)
         finally:
-            self._line = None
-            await line.aclose()
-        return ConnectionEnd(reason="closed", was_up=True, is_planned=self._is_planned)
+            self._socket = None
+            await socket.aclose()
+        return ConnectionEnd(reason="closed", was_up=True, is_planned=self._was_planned)
 
-    async def confirm(self, envelope: Envelope) -> None:
+    async def confirm(self, envelope: SlackEnvelope) -> None:
         """Tell Slack that an event is stored; if the confirmation is lost, Slack resends the event."""
-        if self._line is None or not await self._line.send({"envelope_id": envelope.id}):
+        if self._socket is None or not await self._socket.send({"envelope_id": envelope.id}):
             self._context.log("confirmation_lost", level="debug")
 
-    async def _tell_of_others(self, count: int) -> None:
-        """Tell operators, once, that other connections get a share of the events."""
+    async def _warn_of_others(self, count: int) -> None:
+        """Warn operators, once, that other connections get a share of the events."""
         self._context.log("events_shared", connections=count, level="warning")
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_warned:
+            self._is_warned = True
             with suppress(ZeroclawError):  # the log has it
                 await self._context.tell(EVENTS_SHARED.about(channel=self._calls.name, count=count))
 
-    async def _greeted(self, line: Socket) -> int:
-        """Wait for the greeting; return how many connections the app has with this one.
+    async def _await_greeting(self, socket: Socket) -> int:
+        """Wait for the greeting; return how many connections the app has, including this one.
 
         Raises:
-            ChannelUnavailable: It did not come, or the first message was another one.
+            ChannelUnavailable: The first message was not a greeting, or did not come in time.
         """
-        said: Json | None = None
+        greeting: Json | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout(2 * CONNECT_S):
-                said = await line.next()
-        if said is None or text(said, "type") != "hello":
-            message = f"`{self._calls.name}`: the gateway does not greet"
+                greeting = await socket.next()
+        if greeting is None or text(greeting, "type") != "hello":
+            message = f"`{self._calls.name}`: the gateway sent no greeting"
             raise ChannelUnavailable(message)
-        return integer(said, "num_connections") or 1
+        return integer(greeting, "num_connections") or 1
 
-    async def _hear(self, line: Socket) -> bool:
+    async def _hear(self, socket: Socket) -> bool:
         """Receive events until the connection ends; return whether Slack had announced the end."""
-        while (said := await line.next()) is not None:
-            kind, number = text(said, "type"), text(said, "envelope_id")
+        while (frame := await socket.next()) is not None:
+            kind, id_ = text(frame, "type"), text(frame, "envelope_id")
             if kind == "disconnect":
                 # Slack moves connections every few hours, and keeps events for the next one.
-                self._context.log(
-                    "gateway_reconnects", reason=text(said, "reason")[:50], level="debug"
-                )
+                reason = text(frame, "reason")[:50]
+                self._context.log("gateway_reconnects", reason=reason, level="debug")
                 return True
-            if number:
-                envelope = Envelope(id=number, kind=kind, payload=inner(said, "payload"))
-                self._on_envelope(envelope)
+            if id_:
+                self._on_envelope(SlackEnvelope(id=id_, kind=kind, payload=inner(frame, "payload")))
         return False

@@ -1,9 +1,9 @@
 """Shows growing answers as Slack streams.
 
 A stream is a message in a thread to which chunks of text and tool progress are appended
-("chat.startStream" and its sequels, docs.slack.dev, read 2026-11). A stream begun with chunks accepts
-nothing else. Some workspaces and kinds of chat don't allow streams. Slack ends a stream that is silent
-for half a minute or five minutes old, and marks its message as failed (slackapi/python-slack-sdk#1859,
+("chat.startStream" and the pages after it, docs.slack.dev, read 2026-11). A stream that began with chunks
+accepts nothing else. Some workspaces and kinds of chat don't allow streams. Slack ends a stream that is
+silent for half a minute or five minutes old, and marks its message as failed (slackapi/python-slack-sdk#1859,
 slackapi/node-slack-sdk#2702, 2026), so each stream is ended before that. After its end the message is
 an ordinary one and is edited.
 """
@@ -30,8 +30,9 @@ from zeroclaw import (
 
 IDLE_S, LIFE_S = 20.0, 240.0
 """Seconds of silence, and maximum age in seconds, after which a stream is ended."""
-LOOK_S = 5.0
-STILL_S = 10.0
+CHECK_S = 5.0
+"""Seconds between two checks for such streams."""
+REPEAT_S = 10.0
 """Seconds of silence after which running tools are reported again, to keep their stream open."""
 MAX_STARTS, STARTS_S = 20, 60.0
 """Streams that may begin per period, in seconds; "chat.startStream" is tier 2."""
@@ -45,15 +46,17 @@ class _Stream(Struct, kw_only=True):
     """An open stream.
 
     Attributes:
+        text: Its text so far.
+        sent_at: When the last call that appended to it was made.
         is_busy: A call is appending text; until it succeeds, the stream may have ended.
         tasks: The tool calls that it shows, by key: the tool and its status.
     """
 
     channel: str
     thread: object
-    said: str
-    begun_at: float
-    told_at: float
+    text: str
+    began_at: float
+    sent_at: float
     is_busy: bool = False
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
@@ -65,16 +68,16 @@ class Streams:
         """Begin without open streams; `has_limits` says whether to respect the rate limit."""
         self._calls, self._context, self._has_limits = calls, context, has_limits
         self._open: dict[str, _Stream] = {}
-        self._begun = asyncio.Event()
+        self._has_open = asyncio.Event()
         self._starts: deque[float] = deque(maxlen=MAX_STARTS)
         self._refused: Recent[tuple[str, object], bool] = Recent(_MAX_REFUSED)
 
-    async def begin(self, place: Mapping[str, object], said: str) -> str:
+    async def begin(self, place: Mapping[str, object], body: str) -> str:
         """Begin a stream and return its message's id; empty if it is not allowed and nothing was sent.
 
         Args:
             place: The chat, thread and recipient, as arguments of the call.
-            said: The first text.
+            body: The first text.
 
         Raises:
             DeliveryUnknown: The message may have been posted.
@@ -87,7 +90,7 @@ class Streams:
             return ""
         self._starts.append(at)
         try:
-            started = await self._calls.call("chat.startStream", {**place, "chunks": _words(said)})
+            started = await self._calls.call("chat.startStream", {**place, "chunks": _chunks(body)})
         except RateLimited:  # of this method only; an ordinary message may still be posted
             return ""
         except ChannelRejected as error:
@@ -97,42 +100,42 @@ class Streams:
         ts = text(started, "ts")
         if not is_ts(ts):
             raise DeliveryUnknown(self._calls.http.unreadable)
-        self._open[ts] = _Stream(channel=channel, thread=thread, said=said, begun_at=at, told_at=at)
-        self._begun.set()
+        self._open[ts] = _Stream(channel=channel, thread=thread, text=body, began_at=at, sent_at=at)
+        self._has_open.set()
         return ts
 
-    async def grow(self, ts: str, said: str, last: Mapping[str, object] | None = None) -> bool:
+    async def grow(self, ts: str, body: str, end: Mapping[str, object] | None = None) -> bool:
         """Extend a stream to a text; return False if its message has to be edited instead.
 
         Args:
             ts: The id of its message.
-            said: The whole text.
-            last: Arguments that end the stream; None while more text is to come.
+            body: The whole text.
+            end: Arguments that end the stream; None while more text is to come.
         """
         stream = self._open.get(ts)
         if stream is None or stream.is_busy:
             return False
-        if not said.startswith(stream.said):
+        if not body.startswith(stream.text):
             await self.stop(stream.channel, ts)
             return False
-        chunks = _words(said[len(stream.said) :])
-        if last is None and not chunks:
+        chunks = _chunks(body[len(stream.text) :])
+        if end is None and not chunks:
             return True
-        method = "chat.appendStream" if last is None else "chat.stopStream"
-        if last is not None:
-            chunks += _cut_short(stream)
-        more = {"chunks": chunks or None, **(last or {})}
+        method = "chat.appendStream" if end is None else "chat.stopStream"
+        if end is not None:
+            chunks += _failed_tasks(stream)
+        arguments = {"channel": stream.channel, "ts": ts, "chunks": chunks or None, **(end or {})}
         # If the call fails, the message's text is unknown, so the caller edits it as a whole.
-        stream.is_busy, stays = True, False
+        stream.is_busy, is_open = True, False
         try:
-            await self._calls.call(method, {"channel": stream.channel, "ts": ts, **more})
-            stays = last is None
+            await self._calls.call(method, arguments)
+            is_open = end is None
         except ChannelRejected:
             return False
         finally:
-            if not stays:
+            if not is_open:
                 self._open.pop(ts, None)
-        stream.said, stream.told_at, stream.is_busy = said, self._context.clock.monotonic(), False
+        stream.text, stream.sent_at, stream.is_busy = body, self._context.clock.monotonic(), False
         return True
 
     async def work(self, channel: str, thread: str, doing: Sequence[ToolProgress]) -> bool:
@@ -140,24 +143,22 @@ class Streams:
 
         A failure does not affect the streamed text.
         """
-        place = channel, thread
-        streams = [
-            (ts, one) for ts, one in self._open.items() if (one.channel, one.thread) == place
-        ]
-        if not streams:
+        place, items = (channel, thread), self._open.items()
+        found = [(ts, stream) for ts, stream in items if (stream.channel, stream.thread) == place]
+        if not found:
             return False
-        ts, stream = streams[-1]
+        ts, stream = found[-1]
         at = self._context.clock.monotonic()
-        tasks = {one.key: (one.tool, _STATES[one.state]) for one in doing}
-        changed = {key: one for key, one in tasks.items() if stream.tasks.get(key) != one}
-        if not changed and stream.told_at + STILL_S <= at:
-            changed = {key: one for key, one in tasks.items() if one[1] == _STATES["running"]}
+        tasks = {call.key: (call.tool, _STATES[call.state]) for call in doing}
+        changed = {key: task for key, task in tasks.items() if stream.tasks.get(key) != task}
+        if not changed and stream.sent_at + REPEAT_S <= at:
+            changed = {key: task for key, task in tasks.items() if task[1] == _STATES["running"]}
         if changed:
-            chunks = [_task(key, *one) for key, one in changed.items()]
-            said = {"channel": channel, "ts": ts, "chunks": chunks}
-            await self._calls.call("chat.appendStream", said)
+            chunks = [_task(key, *task) for key, task in changed.items()]
+            arguments = {"channel": channel, "ts": ts, "chunks": chunks}
+            await self._calls.call("chat.appendStream", arguments)
             stream.tasks |= changed
-            stream.told_at = at
+            stream.sent_at = at
         return True
 
     async def stop(self, channel: str, ts: str) -> None:
@@ -169,16 +170,16 @@ class Streams:
     async def keep(self) -> None:
         """Until cancelled, end each stream before Slack does."""
         while True:
-            await self._begun.wait()
-            await self._context.clock.sleep(LOOK_S)
+            await self._has_open.wait()
+            await self._context.clock.sleep(CHECK_S)
             at = self._context.clock.monotonic()
             for ts, stream in tuple(self._open.items()):
-                is_old = stream.told_at + IDLE_S <= at or stream.begun_at + LIFE_S <= at
+                is_old = stream.sent_at + IDLE_S <= at or stream.began_at + LIFE_S <= at
                 if is_old and not stream.is_busy:
-                    with suppress(ZeroclawError):  # Slack ends it then
+                    with suppress(ZeroclawError):  # then Slack ends it
                         await self.stop(stream.channel, ts)
             if not self._open:
-                self._begun.clear()
+                self._has_open.clear()
 
     async def aclose(self) -> None:
         """End the open streams; after `CLOSE_S` leave the rest to Slack."""
@@ -188,15 +189,15 @@ class Streams:
                     await self.stop(stream.channel, ts)
 
 
-def _words(said: str) -> list[Chunk]:
-    return [{"type": "markdown_text", "text": said}] if said else []
+def _chunks(body: str) -> list[Chunk]:
+    return [{"type": "markdown_text", "text": body}] if body else []
 
 
 def _task(key: str, tool: str, status: str) -> Chunk:
     return {"type": "task_update", "id": key, "title": tool, "status": status}
 
 
-def _cut_short(stream: _Stream) -> list[Chunk]:
+def _failed_tasks(stream: _Stream) -> list[Chunk]:
     """Return chunks that mark a stream's unfinished tasks as failed; their results are unknown."""
-    open_ones = [(key, tool) for key, (tool, at) in stream.tasks.items() if at == "in_progress"]
-    return [_task(key, tool, _STATES["failed"]) for key, tool in open_ones]
+    running = [key for key, (_, status) in stream.tasks.items() if status == _STATES["running"]]
+    return [_task(key, stream.tasks[key][0], _STATES["failed"]) for key in running]

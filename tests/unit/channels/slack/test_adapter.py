@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from channels._remote import lanes
 from channels._remote.reconnection import STEADY_S, WAITS_S
 from channels.slack import SlackSettings, adapter
-from channels.slack.adapter import TWIN_S, SlackChannel
-from channels.slack.calls import LOOK_S, MAX_LOOKS, check
+from channels.slack.adapter import MENTION_WAIT_S, SlackChannel
+from channels.slack.calls import CHECK_S, MAX_CHECKS, check
 from channels.slack.decode import MAX_THREADS, NOT_READ
 from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
-from channels.slack.render import linked, text_block
+from channels.slack.render import link_in, text_block
 from tests.contract.channel_suite import Desk, Standing, noting, receiving
 from tests.contract.channel_words import APPROVED, CARD, FIRST, call, looked, outgoing_file
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
@@ -151,7 +151,7 @@ async def test_a_mention_that_is_added_by_an_edit_is_taken_once() -> None:
             told = slack.event({**now, "type": "app_mention"})
             await told.tell()
             await (await ann.says("aside", channel=team)).confirmed.wait()
-            await here.clock.advance(TWIN_S)
+            await here.clock.advance(MENTION_WAIT_S)
             await told.confirmed.wait()
         assert said(desk) == [
             Edited(message=first.ts, said=Said(text="lunch?")),
@@ -174,7 +174,7 @@ async def test_a_mention_that_is_told_before_its_files_has_them() -> None:
         whole = slack.event({**about, "type": "message", "subtype": "file_share", "files": files})
         await whole.tell()
         await whole.confirmed.wait()
-        await here.clock.advance(TWIN_S)
+        await here.clock.advance(MENTION_WAIT_S)
         await early.confirmed.wait()
         (taken,) = desk.stored
         assert [one.reference for one in taken.attachments] == ["F01"]
@@ -227,7 +227,7 @@ async def test_a_call_into_a_thread_that_can_not_be_read_is_taken_as_it_is(
     fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if Slack does not say so: it waits three seconds to hear that the call has come."""
-    monkeypatch.setattr(adapter, "WHOLE_S", 0.01)
+    monkeypatch.setattr(adapter, "THREAD_READ_S", 0.01)
     desk = Desk()
     async with SlackServer() as slack, stage(slack, desk.admit):
         ann = await slack.person()
@@ -868,7 +868,7 @@ async def test_the_token_goes_to_slacks_own_hosts_alone(url: str) -> None:
     async with SlackServer() as slack, stage(slack, Desk().admit) as here:
         slack.about["F1"] = {"id": "F1", "url_private": url}
         file = Attachment(reference="F1", name="a", media_type="x/y")
-        with pytest.raises(ChannelRejected, match="not kept by Slack"):
+        with pytest.raises(ChannelRejected, match="not on a server of Slack"):
             await here.channel.fetch(file, max_bytes=10)
 
 
@@ -926,7 +926,7 @@ async def test_a_file_whose_caption_changes_stays() -> None:
     assert standing(stands, slack) == Standing(text="*now*", file=(FILE.name, 3))
 
 
-@pytest.mark.parametrize("looks", [1, MAX_LOOKS + 1])
+@pytest.mark.parametrize("looks", [1, MAX_CHECKS + 1])
 async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None:
     """Or after a while: what it does not look into is shown as a link."""
     async with with_ann() as (slack, here, ann, to):
@@ -935,8 +935,8 @@ async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None
             sending = group.create_task(here.channel.send_file(to, FILE))
             while not sending.done():
                 await slack.up("auth.test", BOT)  # lets the others go on
-                await here.clock.advance(LOOK_S)
-        assert slack.calls.count("files.info") == min(looks, MAX_LOOKS) + 1
+                await here.clock.advance(CHECK_S)
+        assert slack.calls.count("files.info") == min(looks, MAX_CHECKS) + 1
         assert len(await slack.from_bot(ann.direct)) == 1
 
 
@@ -999,7 +999,7 @@ async def test_a_card_that_is_too_long_stands_whole_in_a_file(is_read: bool) -> 
         long = replace(CARD, calls=(replace(call(1), arguments="x" * 20_000),))
         ref = await here.channel.ask(to, long)
         (card,) = await slack.from_bot(ann.direct)
-        link = linked(cast("list[Json]", card["blocks"]))
+        link = link_in(cast("list[Json]", card["blocks"]))
         if not is_read:
             fault = Fault(body={"ok": False, "error": "missing_scope"})
             slack.will("conversations.history", fault)
@@ -1009,7 +1009,7 @@ async def test_a_card_that_is_too_long_stands_whole_in_a_file(is_read: bool) -> 
     assert "x" * 20_000 in content
     assert long.calls[0].approval in str(card)
     assert long.calls[0].approval not in str(ended)
-    assert linked(cast("list[Json]", ended["blocks"])) == (link if is_read else "")
+    assert link_in(cast("list[Json]", ended["blocks"])) == (link if is_read else "")
 
 
 async def test_a_call_that_is_still_open_keeps_its_file_though_it_can_not_be_read() -> None:
@@ -1021,7 +1021,7 @@ async def test_a_call_that_is_still_open_keeps_its_file_though_it_can_not_be_rea
         slack.will("conversations.history", fault)
         await here.channel.settle(ref, Outcome(card=long, endings=(APPROVED,)))
         (shown,) = await slack.from_bot(ann.direct)
-        link = linked(cast("list[Json]", shown["blocks"]))
+        link = link_in(cast("list[Json]", shown["blocks"]))
         content = slack.files[str(slack.links[link]["id"])].decode()
     assert long.calls[1].approval in str(shown)
     assert long.calls[1].arguments in content
@@ -1092,7 +1092,7 @@ async def test_what_slack_can_not_do_is_said() -> None:
         assert here.channel.direct_address("../x") is None
         with pytest.raises(ChannelRejected):
             await here.channel.typing(place)
-        with pytest.raises(NotSupported, match="in threads alone"):
+        with pytest.raises(NotSupported, match="only in a thread"):
             await here.channel.typing(replace(place, chat="@UANN"))
 
 

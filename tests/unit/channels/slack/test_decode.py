@@ -77,10 +77,10 @@ def heard(
     reading: Reading,
     *,
     event_id: str = "",
-    is_begun: bool = False,
+    is_joined: bool = False,
     above: Above = (),
 ) -> Decoded | Skipped:
-    return decode.message(event, me, reading, event_id=event_id, is_begun=is_begun, above=above)
+    return decode.message(event, me, reading, event_id=event_id, is_joined=is_joined, above=above)
 
 
 def envelope(event: Json, me: Bot = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
@@ -136,18 +136,18 @@ def test_a_mention_in_a_channel_begins_a_thread() -> None:
 def test_what_follows_in_a_known_thread_needs_no_mention() -> None:
     reading = NEW.after(TS, TS)
     event = in_channel(ts=LATER, thread_ts=TS)
-    found = heard(event, ME, reading, is_begun=True)
+    found = heard(event, ME, reading, is_joined=True)
     assert isinstance(found, Decoded)
     assert found.envelope.address == thread(TS)
     assert found.envelope.position == Position(scope="C1", cursor=f"{TS} {TS}:{LATER}")
-    assert passed(event) == "not meant for the bot"
-    assert isinstance(heard(event, OFF, reading, is_begun=True), Skipped)
+    assert passed(event) == "in a channel, not for the bot"
+    assert isinstance(heard(event, OFF, reading, is_joined=True), Skipped)
 
 
 def test_which_channels_are_heard_is_configured() -> None:
-    assert passed(in_channel()) == "not meant for the bot"
+    assert passed(in_channel()) == "in a channel, not for the bot"
     assert envelope(in_channel(), ALL).address == thread(TS)
-    assert passed(in_channel(text="<@UBOT> hi"), OFF) == "not meant for the bot"
+    assert passed(in_channel(text="<@UBOT> hi"), OFF) == "in a channel, not for the bot"
     assert envelope(message(), OFF).address == DIRECT
 
 
@@ -167,11 +167,11 @@ def test_which_channels_are_heard_is_configured() -> None:
     ],
 )
 def test_what_no_person_wrote_is_passed_over(event: Json) -> None:
-    assert passed(event) in {"not by a person", "no chat"}
+    assert passed(event) in {"not written by a person", "no chat to answer in"}
 
 
 def test_an_empty_message_is_passed_over() -> None:
-    assert passed(message(text="")) == "empty"
+    assert passed(message(text="")) == "without text or files"
 
 
 @pytest.mark.parametrize(
@@ -305,14 +305,14 @@ def test_an_edit_in_a_thread_stands_there() -> None:
 )
 def test_what_slack_changes_by_itself_is_no_edit(event: Json) -> None:
     """A link that is unfurled, a thread that grows, a message of a bot."""
-    assert passed(event) == "no edit of a person's"
+    assert passed(event) == "not an edit by a person"
 
 
 def test_a_deletion_names_its_message() -> None:
     event = message(subtype="message_deleted", deleted_ts=TS, previous_message=message(), user=None)
     assert envelope(event).body == Deleted(message=TS)
     odd = {**event, "previous_message": message(ts="odd")}
-    assert passed(odd) == "no message of a person's"
+    assert passed(odd) == "a deletion of no person's message"
 
 
 def test_what_leaves_a_stone_in_its_thread_is_a_deletion() -> None:
@@ -464,8 +464,8 @@ def test_a_channel_with_another_id_moves_with_its_reading_position() -> None:
     assert found.position is not None
     assert found.position.scope == "C99"
     kept = read_cursor(found.position.cursor)
-    assert kept == replace(reading, was="G01")
-    assert read_cursor(kept.after(LATER, TS).text()).was == "G01"
+    assert kept == replace(reading, old_id="G01")
+    assert read_cursor(kept.after(LATER, TS).text()).old_id == "G01"
     assert isinstance(decode.moved({**MOVED, "new_channel_id": 7}, ME, reading, ""), Skipped)
 
 
@@ -568,5 +568,5 @@ def test_who_opens_the_assistant_begins_a_thread_of_their_direct_chat() -> None:
     assert (envelope.address.chat, envelope.address.thread) == ("@U01", "1700000000.000001")
     assert (envelope.body, envelope.dedup) == (Membership(present=True), ("event/Ev1",))
     assert decode.opened({"assistant_thread": {**about, "user_id": 7}}, ME, "Ev1") == Skipped(
-        reason="nobody's assistant"
+        reason="no direct chat was opened"
     )

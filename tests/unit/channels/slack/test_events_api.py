@@ -13,7 +13,7 @@ from channels.slack import SlackSettings, is_public
 from channels.slack.adapter import SlackChannel
 from channels.slack.calls import check
 from channels.slack.emulator.server import BOT, SIGNING_SECRET, Json, Person, SlackServer
-from channels.slack.events_api import posted
+from channels.slack.events_api import parse_post
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.slack_events_harness import CALLED, called_context
 from tests.contract.slack_harness import SETTINGS
@@ -51,7 +51,7 @@ def test_a_post_is_read_as_what_it_says_it_is(
     content_type: str, body: bytes, kind: str, payload: Mapping[str, object]
 ) -> None:
     """What is odd holds nothing."""
-    assert posted(content_type, body) == (kind, payload)
+    assert parse_post(content_type, body) == (kind, payload)
 
 
 # --- who posts, and when they are answered -----------------------------------------------------------

@@ -137,7 +137,7 @@ def test_a_card_that_is_too_long_has_its_calls_in_a_file() -> None:
         assert len(rows) == min(len(card.calls), cards.MAX_ROWS)
         assert len(blocks) <= 50
         assert len(texts(blocks)) <= cards.MAX_CHARS
-        assert render.linked(blocks) == "https://files.slack.com/f"
+        assert render.link_in(blocks) == "https://files.slack.com/f"
         whole = cards.card_text(card)
         assert all(one.arguments in whole and one.hash8 in whole for one in card.calls)
         assert len(cards.summary(card)) < cards.MAX_CHARS
@@ -150,7 +150,7 @@ def test_a_call_that_has_ended_says_so_on_a_card_with_a_file() -> None:
     (row,) = [one for one in blocks if one["type"] == "actions"]
     assert APPROVED.approval in str(row)
     assert f"{CARD.calls[1].number}. ⛔" in texts(blocks)
-    assert render.linked(blocks) == ""
+    assert render.link_in(blocks) == ""
 
 
 def test_a_card_with_all_its_ends_is_no_longer_than_a_message() -> None:

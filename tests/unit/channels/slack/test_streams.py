@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from channels.slack.emulator.server import BOT, Fault, Person, SlackServer
-from channels.slack.streams import IDLE_S, LIFE_S, LOOK_S, MAX_STARTS, STILL_S
+from channels.slack.streams import CHECK_S, IDLE_S, LIFE_S, MAX_STARTS, REPEAT_S
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import looked
 from tests.contract.slack_harness import SETTINGS, standing
@@ -105,7 +105,7 @@ async def test_a_stream_is_ended_before_slack_ends_it(wait_s: float) -> None:
             text += "."
             await here.channel.edit(ref, draft(here, text))
             assert slack.streams
-        await here.clock.advance(IDLE_S + LOOK_S)
+        await here.clock.advance(IDLE_S + CHECK_S)
         await slack.until(lambda: not slack.streams)
         await here.channel.edit(ref, here.message("whole"))
         assert texts(slack, team) == ["whole"]
@@ -283,9 +283,9 @@ async def test_a_long_call_keeps_its_stream_open_and_ends_with_it() -> None:
     """Nobody is left with a tool that seems to run after the answer has ended."""
     async with asked() as (slack, here, _, place):
         ref = await here.channel.send(place, draft(here, "one"))
-        for _ in range(int(2 * IDLE_S / STILL_S)):
+        for _ in range(int(2 * IDLE_S / REPEAT_S)):
             await here.channel.typing(place, (WORKS,))
-            await here.clock.advance(STILL_S)
+            await here.clock.advance(REPEAT_S)
         assert slack.streams
         await here.channel.edit(ref, here.message("one"))
         assert slack.tasks == [*[("shell", "in_progress")] * 4, ("shell", "error")]
