@@ -1,18 +1,17 @@
 #!/bin/sh
 # Install the Debian packages of one level, or say which are missing.
 #
-#   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool, and what
-#                           the local model is linked against
-#   deploy/debian.sh dev    that, Debian's own Python, on which the fast tests run
-#                           too, the browser that the page tests drive and fonts
-#                           for what it shows, the library that knows the
-#                           numbers of system calls, the mail servers that
-#                           e-mail is tested against, and as root what makes the
-#                           empty machine of the README's test
+#   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool, and the
+#                           library that the local model is linked against
+#   deploy/debian.sh dev    also Debian's own Python, on which the fast tests run
+#                           too, the browser of the page tests and its fonts, the
+#                           library with the numbers of system calls, the mail
+#                           servers of the e-mail tests, and as root debootstrap,
+#                           which makes the empty machine of the README's test
 #
-# Installs when it is root and apt-get is there. Otherwise it prints one line and
-# goes on: the daemon refuses the shell tool then, or the local model, and tests
-# that need what is missing are skipped (in CI they fail).
+# Installs if it runs as root and apt-get is there. Otherwise it prints one line and
+# succeeds: the daemon then refuses the shell tool, or the local model, and tests
+# that need a missing package are skipped (in CI they fail).
 set -eu
 
 missing=

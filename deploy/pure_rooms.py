@@ -1,6 +1,6 @@
 """Print the files of the pure rooms as one pattern for coverage's `--include`.
 
-The list has one home: the import contract named `pure rooms decide` in pyproject.toml.
+The list is in the import contract named `pure rooms decide` in pyproject.toml.
 """
 
 import tomllib
@@ -20,8 +20,8 @@ def pure_rooms(pyproject: Path) -> list[str]:
 def main() -> None:
     """Print the pattern."""
     rooms = pure_rooms(Path(__file__).parent.parent / "pyproject.toml")
-    places = [room.replace(".", "/") for room in rooms]
-    print(",".join(f"*/{place}.py,*/{place}/*.py" for place in places))  # a file or a folder
+    paths = [room.replace(".", "/") for room in rooms]
+    print(",".join(f"*/{path}.py,*/{path}/*.py" for path in paths))  # a file or a folder
 
 
 if __name__ == "__main__":

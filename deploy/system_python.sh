@@ -4,7 +4,7 @@
 #   deploy/system_python.sh WORKERS    SYSTEM_PYTHON names another interpreter
 #
 # Debian stays on one patch release for years, 3.11.2 in Debian 12, and its `re` and `asyncio` have
-# faults that newer ones have not. Where there is no such Python, or one that is too old, the tests
+# bugs that newer releases have fixed. Without such a Python, or with one that is too old, the tests
 # are skipped; in CI that is a failure.
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ export VENV=.venv/system PYTHON="${SYSTEM_PYTHON:-/usr/bin/python3}"
 say() { printf 'system python: %s\n' "$1"; }
 
 if [ "$("$PYTHON" --version 2>&1)" = "$(.venv/bin/python --version)" ]; then
-    say 'nothing to do: .venv, in which all tests run, is made of it'
+    say 'nothing to do: .venv, in which all tests run, uses it'
     exit
 fi
 if ! sh deploy/setup.sh dev; then
