@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 
 def main() -> None:
     """Measure everything, print a table, write the file."""
-    asked = _arguments()
+    arguments = _arguments()
     began = time.perf_counter()
 
     def progress(text: str) -> None:
@@ -42,28 +42,28 @@ def main() -> None:
     for folder in ("zeroclaw", "channels", "tests"):
         compileall.compile_dir(ROOT / folder, quiet=1)
     report = Report()
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.on) as directory:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.on) as directory:
         try:
-            asyncio.run(_all(Path(directory), report, progress, asked))
+            asyncio.run(_all(Path(directory), report, progress, arguments))
         except TimeoutError:
             progress("a part took too long; the table shows what was measured until then")
     print(f"\n{os.cpu_count()} cores, Python {platform.python_version()}", end=", ")
-    print(f"SQLite {sqlite3.sqlite_version}, load before {asked.load:.1f}")
+    print(f"SQLite {sqlite3.sqlite_version}, load before {arguments.load:.1f}")
     print("\n".join(report.table()))
-    asked.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
     facts = {
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         "machine": platform.machine(),
-        "load_before": asked.load,
+        "load_before": arguments.load,
         "figures": report.as_json(),
     }
-    asked.json.write_text(json.dumps(facts, indent=2) + "\n")
-    progress(f"wrote {asked.json}")
+    arguments.json.write_text(json.dumps(facts, indent=2) + "\n")
+    progress(f"wrote {arguments.json}")
 
 
-class _Asked(argparse.Namespace):
+class _Arguments(argparse.Namespace):
     json: Path
     on: Path | None
     scale: float
@@ -75,12 +75,12 @@ PLATFORMS = (platforms.TELEGRAM, platforms.DISCORD, platforms.SLACK, platforms.E
 PARTS = (
     *("start", "text", "tool", "stream", "burst", "admissions", "policy", "local"),
     *("long", "attacks", "six"),
-    *(f"{one.name}-{part}" for one in PLATFORMS for part in ("start", "turns", "burst")),
+    *(f"{platform.name}-{part}" for platform in PLATFORMS for part in ("start", "turns", "burst")),
     *("telegram-limits", "telegram-slow"),
 )
 
 
-def _arguments() -> _Asked:
+def _arguments() -> _Arguments:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--json", type=Path, default=ROOT / ".bench" / "bench.json")
     parser.add_argument("--on", type=Path, metavar="DIRECTORY", help="measure on another disk")
@@ -92,21 +92,21 @@ def _arguments() -> _Asked:
         help="only these, or those that begin so: `discord` for three parts beside the bare library, "
         f"`six` for all channels in one daemon; {', '.join(PARTS)}",
     )
-    asked = parser.parse_args(namespace=_Asked())
-    asked.load = os.getloadavg()[0]
-    for part in asked.parts:
+    arguments = parser.parse_args(namespace=_Arguments())
+    arguments.load = os.getloadavg()[0]
+    for part in arguments.parts:
         if not any(_is_meant(name, part) for name in PARTS):
             parser.error(f"`{part}` is no part; there are {', '.join(PARTS)}")
-    return asked
+    return arguments
 
 
 def _is_meant(name: str, part: str) -> bool:
     return name == part or name.startswith(f"{part}-")
 
 
-async def _all(directory: Path, report: Report, progress: Progress, asked: _Asked) -> None:
+async def _all(directory: Path, report: Report, progress: Progress, arguments: _Arguments) -> None:
     def times(count: int) -> int:
-        return max(round(count * asked.scale), 1)
+        return max(round(count * arguments.scale), 1)
 
     async with asyncio.timeout(BOUND_S), _model() as url:
         place = parts.Place(directory=directory, model_url=url, report=report)
@@ -126,23 +126,23 @@ async def _all(directory: Path, report: Report, progress: Progress, asked: _Aske
             "telegram-limits": ("Telegram: 200 within limits", lambda: telegram.limited(place)),
             "telegram-slow": ("Telegram: slow answers", lambda: telegram.streams(place, times(2))),
         }
-        for one in PLATFORMS:
+        for platform in PLATFORMS:
             steps |= {
-                f"{one.name}-start": (
-                    f"{one.name}: starting",
-                    partial(platforms.starting, place, one, times(5)),
+                f"{platform.name}-start": (
+                    f"{platform.name}: starting",
+                    partial(platforms.starting, place, platform, times(5)),
                 ),
-                f"{one.name}-turns": (
-                    f"{one.name}: turns",
-                    partial(platforms.turns, place, one, times(100)),
+                f"{platform.name}-turns": (
+                    f"{platform.name}: turns",
+                    partial(platforms.turns, place, platform, times(100)),
                 ),
-                f"{one.name}-burst": (
-                    f"{one.name}: {one.chats} chats",
-                    partial(platforms.burst, place, one, times(3)),
+                f"{platform.name}-burst": (
+                    f"{platform.name}: {platform.chats} chats",
+                    partial(platforms.burst, place, platform, times(3)),
                 ),
             }
         for name, (what, work) in steps.items():
-            if not asked.parts or any(_is_meant(name, part) for part in asked.parts):
+            if not arguments.parts or any(_is_meant(name, part) for part in arguments.parts):
                 progress(what)
                 machine.look()
                 await work()

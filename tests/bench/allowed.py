@@ -20,7 +20,7 @@ def slot(earlier: Sequence[float], rate: Rate, wanted: float) -> float:
     """
     left, at = float(rate.burst), wanted
     for number, call in enumerate(earlier):
-        gone = call - earlier[number - 1] if number else 0.0
-        left, at = min(float(rate.burst), left + gone * rate.per_s) - 1, call
+        elapsed = call - earlier[number - 1] if number else 0.0
+        left, at = min(float(rate.burst), left + elapsed * rate.per_s) - 1, call
     at_wanted = min(float(rate.burst), left + (wanted - at) * rate.per_s)
     return wanted + max(0.0, 1 - at_wanted) / rate.per_s

@@ -1,7 +1,7 @@
 """What one conversation can do to another: each attack beside the same run without it.
 
 Ann, an operator, has one file listed after another while Mallory does their worst in a chat of
-their own, on calls that nobody is asked about. What is told is how long Ann waits (P9).
+their own, on calls that need no approval. The figure is how long Ann waits (P9).
 """
 
 import asyncio
@@ -32,8 +32,8 @@ async def _batches(front: Front, word: str) -> None:
 async def _flood(front: Front, text: str, count: int) -> None:
     """Write as fast as the daemon confirms, fifty at a time."""
     for _ in range(count // 50):
-        for one in [front.say("mallory", text) for _ in range(50)]:
-            await one.admitted.wait()
+        for message in [front.say("mallory", text) for _ in range(50)]:
+            await message.admitted.wait()
 
 
 async def _book(front: Front) -> None:
@@ -56,9 +56,9 @@ def _pdf(pages: int) -> bytes:
         *[page] * pages,
     ]
     written, places = b"%PDF-1.4\n", list[int]()
-    for number, one in enumerate(objects, 1):
+    for number, object_ in enumerate(objects, 1):
         places.append(len(written))
-        written += b"%d 0 obj%s endobj\n" % (number, one)
+        written += b"%d 0 obj%s endobj\n" % (number, object_)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
     foot = b"trailer<</Root 1 0 R/Size %d>>\nstartxref\n%d\n%%%%EOF\n"

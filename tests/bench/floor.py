@@ -84,8 +84,8 @@ async def _on_aiohttp(url: str, token: str, model: str) -> AsyncGenerator[tuple[
             **_more: object,
         ) -> tuple[int, bytes]:
             data = None if request_data is None else request_data.json_parameters
-            async with session.request(method, url, data=data) as came:
-                return came.status, await came.read()
+            async with session.request(method, url, data=data) as response:
+                return response.status, await response.read()
 
     async with aiohttp.ClientSession() as session, by_aiohttp(model) as ask:
         request = Request()

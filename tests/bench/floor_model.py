@@ -12,8 +12,8 @@ async def by_httpx(model: str) -> AsyncGenerator[Ask]:
     import httpx
 
     async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
-        async with client.stream("POST", f"{model}/chat/completions", json=body) as came:
-            async for line in came.aiter_lines():
+        async with client.stream("POST", f"{model}/chat/completions", json=body) as response:
+            async for line in response.aiter_lines():
                 yield line
 
     limits = httpx.Limits(max_connections=CONNECTIONS)
@@ -27,8 +27,8 @@ async def by_aiohttp(model: str) -> AsyncGenerator[Ask]:
     import aiohttp
 
     async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
-        async with client.post(f"{model}/chat/completions", json=body) as came:
-            async for line in came.content:
+        async with client.post(f"{model}/chat/completions", json=body) as response:
+            async for line in response.content:
                 yield line.decode().rstrip("\n")
 
     connector = aiohttp.TCPConnector(limit=CONNECTIONS)

@@ -81,20 +81,20 @@ class Floor:
     async def answer(
         self, message: object, text: str, send: Callable[[str], Awaitable[object]]
     ) -> None:
-        """Ask the model until it calls no tool, send what it says, and commit that it was sent."""
+        """Ask the model until it calls no tool, send its answer, and commit that it was sent."""
         messages: list[object] = [{"role": "user", "content": text}]
-        answer, calls = await self._asked(messages)
+        answer, calls = await self._call_model(messages)
         while calls:
             messages.append({"role": "assistant", "content": answer, "tool_calls": calls})
             messages += [
                 {"role": "tool", "tool_call_id": call["id"], "content": _listed(call["function"])}
                 for call in calls
             ]
-            answer, calls = await self._asked(messages)
+            answer, calls = await self._call_model(messages)
         await send(answer)
         self._commit("UPDATE said SET answer = ? WHERE id = ?", answer, message)
 
-    async def _asked(self, messages: list[object]) -> tuple[str, list[_Call]]:
+    async def _call_model(self, messages: list[object]) -> tuple[str, list[_Call]]:
         answer, calls = "", list[_Call]()
         async for line in self._ask({"stream": True, "messages": messages, "tools": TOOLS}):
             if line.startswith("data: {"):
@@ -112,4 +112,4 @@ class Floor:
 def _listed(function: _Function) -> str:
     arguments: _Arguments = json.loads(function["arguments"])
     with os.scandir(arguments["path"]) as found:
-        return "\n".join(sorted(one.name for one in found)[:20])
+        return "\n".join(sorted(path.name for path in found)[:20])

@@ -87,13 +87,13 @@ async def _email(floor: Floor, address: str, password: str, ports: str, ca_file:
     at_once = asyncio.Semaphore(4)
 
     async def answer(mail: EmailMessage, key: str, text: str) -> None:
-        async def send(said: str) -> None:
+        async def send(text: str) -> None:
             written = EmailMessage()
             written["From"], written["To"] = address, mail["From"]
             written["Subject"] = f"Re: {mail['Subject']}"
             written["In-Reply-To"] = written["References"] = mail["Message-ID"]
             written["Message-ID"] = make_msgid(domain="zero.test")
-            written.set_content(said)
+            written.set_content(text)
             async with at_once:
                 await aiosmtplib.send(
                     written,
@@ -131,10 +131,10 @@ FLOORS: Mapping[str, Callable[..., Awaitable[None]]] = {
 
 
 async def _main(platform: str, client: str, *where: str) -> None:
-    *told, model, path = where
+    *arguments, model, path = where
     async with CLIENTS[client](model) as ask:
         print("ready", flush=True)
-        await FLOORS[platform](Floor(ask, path), *told)
+        await FLOORS[platform](Floor(ask, path), *arguments)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from zeroclaw_test_platform.wire import LONGEST_LINE, Json, line, read, text_of
 
 
 @dataclass(eq=False, kw_only=True)
-class Said:
+class SentMessage:
     """A message of a person; seconds of one monotonic clock, 0 for not yet."""
 
     at: float
@@ -38,8 +38,8 @@ class Front:
         self._server: asyncio.Server | None = None
         self._events: asyncio.StreamWriter | None = None
         self._connected = asyncio.Event()
-        self._by_event: dict[str, Said] = {}
-        self._by_chat: dict[str, Said] = {}
+        self._by_event: dict[str, SentMessage] = {}
+        self._by_chat: dict[str, SentMessage] = {}
         self._files: dict[str, str] = {}
         self._made = 0
 
@@ -58,13 +58,13 @@ class Front:
         """Wait until a bot takes events."""
         await self._connected.wait()
 
-    def say(self, chat: str, text: str, *, file: tuple[str, bytes] | None = None) -> Said:
+    def say(self, chat: str, text: str, *, file: tuple[str, bytes] | None = None) -> SentMessage:
         """Write in a person's direct chat, with a file; the next final there answers it."""
         assert self._events is not None
         self._made += 1
-        said = Said(at=time.perf_counter())
-        self._by_event[f"e{self._made}"] = said
-        self._by_chat[chat] = said
+        message = SentMessage(at=time.perf_counter())
+        self._by_event[f"e{self._made}"] = message
+        self._by_chat[chat] = message
         event = {
             "id": f"e{self._made}",
             "kind": "said",
@@ -75,12 +75,12 @@ class Front:
             "thread": "",
             "message": f"p{self._made}",
             "text": text,
-            "files": [] if file is None else [self._kept(*file)],
+            "files": [] if file is None else [self._store_file(*file)],
         }
         self._events.write(line(event))
-        return said
+        return message
 
-    def _kept(self, name: str, content: bytes) -> Json:
+    def _store_file(self, name: str, content: bytes) -> Json:
         self._files[name] = base64.b64encode(content).decode()
         return {
             "reference": name,
@@ -122,9 +122,9 @@ class Front:
             return {"base64": self._files[text_of(request, "reference")]}
         now = time.perf_counter()
         self.calls += 1
-        said = self._by_chat[text_of(request, "chat")]
-        said.first_text_at = said.first_text_at or now
+        message = self._by_chat[text_of(request, "chat")]
+        message.first_text_at = message.first_text_at or now
         if request.get("draft") is not True:
-            said.final_at = now
-            said.answered.set()
+            message.final_at = now
+            message.answered.set()
         return {"message": text_of(request, "message") or f"m{self.calls}"}

@@ -89,7 +89,7 @@ async def _speed(place: Place, settings: dict[str, object], loads: int) -> None:
 
 def _tell(report: Report, load_s: list[float], answers: list[Answered]) -> None:
     if load_s:
-        report.many(f"{NAME}: load", [one * 1000 for one in load_s], "ms")
+        report.many(f"{NAME}: load", [seconds * 1000 for seconds in load_s], "ms")
     if answers:
         report.many(f"{NAME}: first token", [answer.first_s * 1000 for answer in answers], "ms")
         rates = [(answer.tokens - 1) / answer.writing_s for answer in answers if answer.tokens > 1]

@@ -1,4 +1,4 @@
-"""A model that answers at once, in a process of its own, so that nobody waits for it.
+"""A model that answers at once, in a process of its own, so that the daemon never waits for it.
 
 It does as little as it can: a request is read whole, its newest user message picks the answer, and
 the answer's bytes were made before. The user's words:
@@ -99,7 +99,7 @@ class _Shared:
         self._counts[1] += len(before)
         self._before = now
 
-    def told(self) -> bytes:
+    def respond(self) -> bytes:
         body = json.dumps(self._counts).encode()
         self._counts = [0, 0]
         return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
@@ -126,7 +126,7 @@ class _Connection(asyncio.Protocol):
         if len(rest) >= length:
             self._read = rest[length:]
             if head.startswith(b"GET /v1/shared"):
-                self._transport.write(_SHARED.told())
+                self._transport.write(_SHARED.respond())
             elif head.startswith(
                 b"GET "
             ):  # what models there are; then nothing is known of this one
@@ -136,12 +136,12 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self, body: bytes) -> None:
         messages = cast("_Body", json.loads(body))["messages"]
-        asked = next(
+        request = next(
             message["content"] for message in reversed(messages) if message["role"] == "user"
         )
-        if asked.startswith(("text ", "tool ")):  # and no summary is asked for
+        if request.startswith(("text ", "tool ")):  # and no summary is asked for
             _SHARED.take(body)
-        match asked.partition(" ")[0]:
+        match request.partition(" ")[0]:
             case "tool" if messages[-1]["role"] == "user":
                 self._transport.write(_TOOL)
             case word if word in _BATCHES and messages[-1]["role"] == "user":

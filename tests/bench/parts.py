@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from tests.bench.figures import Report
-from tests.bench.front import Front, Said
+from tests.bench.front import Front, SentMessage
 from tests.bench.process import Daemon, running
 from tests.journeys.configuration import merged
 from zeroclaw.envelope import Principal
@@ -95,16 +95,16 @@ async def turns(place: Place, kind: str, times: int, *, aim: str = "") -> None:
         for n in range(5):
             await front.say("ann", f"{kind} warm {n}").answered.wait()
         cpu, written, calls = daemon.cpu_s(), await daemon.written(), front.calls
-        said: list[Said] = []
+        messages: list[SentMessage] = []
         for n in range(times):
-            said.append(front.say("ann", f"{kind} {n}"))
-            await said[-1].answered.wait()
+            messages.append(front.say("ann", f"{kind} {n}"))
+            await messages[-1].answered.wait()
         cpu = daemon.cpu_s() - cpu
         written = (await daemon.written()).since(written)
         calls = front.calls - calls
     report = place.report
-    first = [(one.first_text_at - one.at) * 1000 for one in said]
-    final = [(one.final_at - one.at) * 1000 for one in said]
+    first = [(message.first_text_at - message.at) * 1000 for message in messages]
+    final = [(message.final_at - message.at) * 1000 for message in messages]
     report.many(f"{kind} turn: first text", first, "ms")
     report.many(f"{kind} turn: final", final, "ms")
     tenth = max(times // 10, 1)
@@ -170,13 +170,13 @@ async def burst(place: Place, rounds: int) -> None:
         latencies: list[float] = []
         for n in range(rounds + 1):
             cpu, before, began = daemon.cpu_s(), await daemon.written(), time.perf_counter()
-            said = [front.say(chat, f"text {n}") for chat in chats]
-            for one in said:
-                await one.answered.wait()
+            messages = [front.say(chat, f"text {n}") for chat in chats]
+            for message in messages:
+                await message.answered.wait()
             seconds = time.perf_counter() - began
             rates.append(CHATS / seconds)
             cpus.append((daemon.cpu_s() - cpu) / CHATS * 1000)
-            latencies = [(one.final_at - one.at) * 1000 for one in said]
+            latencies = [(message.final_at - message.at) * 1000 for message in messages]
             if not n:
                 written = (await daemon.written()).since(before)
                 place.report.one("200 new conversations: turns", rates[0], "a second")
@@ -198,18 +198,18 @@ async def admissions(place: Place, each: int) -> None:
     """Measure admissions alone: every chat's turn waits for the model, so messages only queue."""
     chats = [f"u{n:02}" for n in range(60)]  # below the requests to a model at once
     async with _talking(place, "admissions", chats) as (daemon, front):
-        for one in [front.say(chat, "hold") for chat in chats]:
-            await one.admitted.wait()
+        for message in [front.say(chat, "hold") for chat in chats]:
+            await message.admitted.wait()
         await asyncio.sleep(0.5)  # until every turn stands at the model
         cpu, before, began = daemon.cpu_s(), await daemon.written(), time.perf_counter()
-        said = [front.say(chat, f"text {n}") for n in range(each) for chat in chats]
-        for one in said:
-            await one.admitted.wait()
+        messages = [front.say(chat, f"text {n}") for n in range(each) for chat in chats]
+        for message in messages:
+            await message.admitted.wait()
         seconds = time.perf_counter() - began
         cpu = daemon.cpu_s() - cpu
         written = (await daemon.written()).since(before)
         daemon.process.kill()
-    count = len(said)
+    count = len(messages)
     place.report.one("durable admissions", count / seconds, "a second")
     place.report.one("durable admissions: processor time", cpu / count * 1000, "ms each")
     place.report.one("durable admissions: messages a sync", count / written.groups, "")

@@ -17,7 +17,7 @@ from email.utils import make_msgid
 from pathlib import Path
 from typing import cast
 
-from tests.bench.stage_process import Facts, Kind, Order, Shown, Told, take_orders
+from tests.bench.stage_process import Exchange, Facts, Kind, Order, Shown, take_orders
 from zeroclaw.host.clock import SystemClock
 
 LOOKS_S = 0.01
@@ -45,10 +45,10 @@ class Side(ABC):
         """Note in `shown` and `heard_at` what is new."""
 
     @abstractmethod
-    async def until(self, holds: Callable[[], object]) -> object:
+    async def until(self, condition: Callable[[], object]) -> object:
         """Wait until something holds; it is looked at whenever something may be new."""
 
-    async def heard(self, since: float) -> float:
+    async def wait_listening(self, since: float) -> float:
         """Wait until the bot has begun to listen, and return when."""
 
         def begun() -> list[float]:
@@ -62,32 +62,32 @@ class Side(ABC):
         """Note that a text is seen."""
         self.shown.setdefault(chat, []).append((kind, at or time.monotonic(), text))
 
-    async def say(self, chats: Iterable[str], text: str, ends: str) -> list[Told]:
+    async def say(self, chats: Iterable[str], text: str, ends: str) -> list[Exchange]:
         """Let people write at once, and wait until all are answered."""
-        told = {chat: Told(said=time.monotonic()) for chat in chats}
-        read = {chat: len(self.shown.get(chat, ())) for chat in told}
-        waiting = set(told)
+        exchanges = {chat: Exchange(sent=time.monotonic()) for chat in chats}
+        read = {chat: len(self.shown.get(chat, ())) for chat in exchanges}
+        waiting = set(exchanges)
 
         async def write(chat: str) -> None:
             await self.write(chat, text)
-            told[chat].delivered = time.monotonic()
+            exchanges[chat].delivered = time.monotonic()
 
         def is_over() -> bool:
             self.look()
             for chat in list(waiting):
                 for kind, at, shown in self.shown.get(chat, [])[read[chat] :]:
                     read[chat] += 1
-                    told[chat].calls.append(Shown(kind=kind, at=at))
+                    exchanges[chat].calls.append(Shown(kind=kind, at=at))
                     if ends in shown:
-                        told[chat].final, told[chat].text = at, shown
+                        exchanges[chat].final, exchanges[chat].text = at, shown
                         waiting.discard(chat)
             return not waiting
 
         async with asyncio.TaskGroup() as group:
-            for chat in told:
+            for chat in exchanges:
                 group.create_task(write(chat))
         await self.until(is_over)
-        return [*told.values()]
+        return [*exchanges.values()]
 
 
 class Discord(Side):
@@ -128,8 +128,8 @@ class Discord(Side):
             self._identifies = self._server.identifies
             self.heard_at.append(time.monotonic())
 
-    async def until(self, holds: Callable[[], object]) -> object:
-        return await self._server.until(holds)
+    async def until(self, condition: Callable[[], object]) -> object:
+        return await self._server.until(condition)
 
 
 class Slack(Side):
@@ -162,17 +162,17 @@ class Slack(Side):
             self._connections = self._server.connections
             self.heard_at.append(time.monotonic())
         for chat, all_of_it in self._server.ever.items():
-            for said in all_of_it[self._read.get(chat, 0) :]:
-                if '"blocks"' in said:
-                    self.show(chat, "send", said)
+            for text in all_of_it[self._read.get(chat, 0) :]:
+                if '"blocks"' in text:
+                    self.show(chat, "send", text)
             self._read[chat] = len(all_of_it)
 
-    async def until(self, holds: Callable[[], object]) -> object:
-        return await self._server.until(holds)
+    async def until(self, condition: Callable[[], object]) -> object:
+        return await self._server.until(condition)
 
 
 class Mail(Side):
-    """dovecot and postfix, which tell nobody what they do: their files are looked at."""
+    """dovecot and postfix, which report nothing: their files are polled."""
 
     async def open(self, stack: AsyncExitStack, people: int) -> tuple[Facts, Sequence[str]]:
         from channels.email.emulator.servers import AUTHSERV_ID, PASSWORD, servers
@@ -213,21 +213,21 @@ class Mail(Side):
     def look(self) -> None:
         with self._log.open("rb") as log:
             log.seek(self._log_read)
-            came = log.read()
-        self._log_read += len(came)
-        if f"Login: user=<{self._bot}>".encode() in came:
+            added = log.read()
+        self._log_read += len(added)
+        if f"Login: user=<{self._bot}>".encode() in added:
             self.heard_at.append(time.monotonic())
         ahead = time.monotonic() - time.time()  # files are dated by the wall clock
         for chat, known in self._known.items():
             new = self._servers.home / "mail" / chat / "new"
-            for one in new.iterdir() if new.is_dir() else ():
-                if one.name not in known:
-                    known.add(one.name)
-                    self.show(chat, "send", _words(one), at=one.stat().st_mtime + ahead)
+            for path in new.iterdir() if new.is_dir() else ():
+                if path.name not in known:
+                    known.add(path.name)
+                    self.show(chat, "send", _words(path), at=path.stat().st_mtime + ahead)
 
-    async def until(self, holds: Callable[[], object]) -> object:
+    async def until(self, condition: Callable[[], object]) -> object:
         async with asyncio.timeout(120):
-            while not (found := holds()):  # noqa: ASYNC110 - nobody tells
+            while not (found := condition()):  # noqa: ASYNC110 - mail servers report nothing
                 await asyncio.sleep(LOOKS_S)
         return found
 
@@ -245,10 +245,10 @@ async def _main(platform: str, people: int) -> None:
     async with AsyncExitStack() as stack:
         facts, chats = await side.open(stack, people)
 
-        async def say(asked: Order) -> list[Told]:
-            return await side.say(chats[: asked["people"]], asked["say"], asked["ends"])
+        async def say(order: Order) -> list[Exchange]:
+            return await side.say(chats[: order["people"]], order["say"], order["ends"])
 
-        await take_orders(facts, side.heard, say)
+        await take_orders(facts, side.wait_listening, say)
 
 
 if __name__ == "__main__":

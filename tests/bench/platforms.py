@@ -20,7 +20,7 @@ from msgspec import convert
 
 from tests.bench.parts import FASTER_THAN_PEOPLE, PART_S, Place
 from tests.bench.process import Daemon, process_cpu_s, running, started
-from tests.bench.stage_process import Told
+from tests.bench.stage_process import Exchange
 from zeroclaw.value import Value
 
 WARM = 5
@@ -62,7 +62,7 @@ class Platform(Value):
 TELEGRAM = Platform(
     name="telegram",
     process="tests.bench.telegram_process",
-    floors={one: ("tests.bench.floor", one) for one in ("httpx", "aiohttp")},
+    floors={library: ("tests.bench.floor", library) for library in ("httpx", "aiohttp")},
     chats=200,
     aims=Aims(memory="<= 1.8", cpu="<= 1.0", tool_cpu="<= 1.2", burst=">= 2.0", first_ms=""),
 )
@@ -92,19 +92,19 @@ class Stage(Value):
     secrets: Mapping[str, str]
     floor: Sequence[str]
 
-    async def heard(self, since: float = 0.0) -> float:
+    async def wait_listening(self, since: float = 0.0) -> float:
         """Wait until the bot has begun to listen, since an instant; returns when it had."""
-        return cast("float", await self._ask({"heard": since}))
+        return cast("float", await self._ask({"listening": since}))
 
-    async def say(self, kind: str, *, people: int = 1, times: int = 1) -> list[list[Told]]:
-        """Let people write at once, as often as told, and wait for every answer."""
+    async def say(self, kind: str, *, people: int = 1, times: int = 1) -> list[list[Exchange]]:
+        """Let people write at once, `times` times, and wait for every answer."""
         order: dict[str, object] = {
             "say": f"{kind} please",
             "people": people,
             "ends": LAST_WORD[kind],
             "times": times,
         }
-        return convert(await self._ask(order), list[list[Told]])
+        return convert(await self._ask(order), list[list[Exchange]])
 
     async def _ask(self, order: dict[str, object]) -> object:
         assert self.process.stdin is not None
@@ -117,7 +117,9 @@ class Stage(Value):
 
 
 @asynccontextmanager
-async def stage(platform: Platform, people: int, *, limits: str = "off") -> AsyncGenerator[Stage]:
+async def open_stage(
+    platform: Platform, people: int, *, limits: str = "off"
+) -> AsyncGenerator[Stage]:
     """Open a platform with so many people."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -150,7 +152,7 @@ async def stage(platform: Platform, people: int, *, limits: str = "off") -> Asyn
 
 def config(place: Place, stages: Mapping[str, Stage]) -> dict[str, object]:
     """Return a configuration of the daemon with these channels."""
-    channels = {name: dict(one.channel) for name, one in stages.items()}
+    channels = {name: dict(stage.channel) for name, stage in stages.items()}
     return place.config(channels=channels, limits=FASTER_THAN_PEOPLE)
 
 
@@ -159,25 +161,25 @@ async def talking(
     place: Place, platform: Platform, name: str, people: int, *, limits: str = "off"
 ) -> AsyncGenerator[tuple[Daemon, Stage]]:
     """Run the daemon on a platform, and wait until it listens."""
-    async with stage(platform, people, limits=limits) as here:
-        told = config(place, {platform.name: here})
+    async with open_stage(platform, people, limits=limits) as stage:
+        settings = config(place, {platform.name: stage})
         where = place.directory / f"{platform.name}-{name}"
-        async with running(where, told, secrets=here.secrets) as daemon:
+        async with running(where, settings, secrets=stage.secrets) as daemon:
             async with asyncio.timeout(PART_S):
-                await here.heard()
+                await stage.wait_listening()
                 await asyncio.sleep(SETTLES_S)  # mail from before the first start is left alone
-                yield daemon, here
+                yield daemon, stage
 
 
 @asynccontextmanager
 async def _floor(
-    place: Place, platform: Platform, here: Stage, which: str
+    place: Place, platform: Platform, stage: Stage, library: str
 ) -> AsyncGenerator[Daemon]:
     where = place.directory / "floor"
     where.mkdir(exist_ok=True)
-    path = where / f"{here.process.pid}.db"
-    told = [*platform.floors[which], *here.floor, place.model_url, str(path)]
-    async with started([sys.executable, "-m", *told], where) as floor:
+    path = where / f"{stage.process.pid}.db"
+    arguments = [*platform.floors[library], *stage.floor, place.model_url, str(path)]
+    async with started([sys.executable, "-m", *arguments], where) as floor:
         yield floor
 
 
@@ -188,22 +190,22 @@ async def starting(place: Place, platform: Platform, times: int) -> None:
     """Measure the start until the bot listens and until its first answer, floors in alternation."""
     async with AsyncExitStack() as stack:
         floors: dict[str, _Start] = {}
-        for which in platform.floors:
-            here = await stack.enter_async_context(stage(platform, 1))
-            opened = partial(_floor, place, platform, here, which)
-            floors[which] = _Start(_named(platform, which), here, opened)
-        here = await stack.enter_async_context(stage(platform, 1))
+        for library in platform.floors:
+            stage = await stack.enter_async_context(open_stage(platform, 1))
+            opened = partial(_floor, place, platform, stage, library)
+            floors[library] = _Start(_named(platform, library), stage, opened)
+        stage = await stack.enter_async_context(open_stage(platform, 1))
         where = place.directory / f"{platform.name}-start"
-        told = config(place, {platform.name: here})
-        opened = partial(running, where, told, program=True, secrets=here.secrets)
-        ours = _Start(platform.name, here, opened)
+        settings = config(place, {platform.name: stage})
+        opened = partial(running, where, settings, program=True, secrets=stage.secrets)
+        ours = _Start(platform.name, stage, opened)
         for run in range(times + 1):
-            for one in (*floors.values(), ours):
-                await one.measure(counts=run > 0)
-    for one in (*floors.values(), ours):
-        one.tell(place)
-    for which, floor in floors.items():
-        ratio = partial(_beside, place, platform, which)
+            for contender in (*floors.values(), ours):
+                await contender.measure(counts=run > 0)
+    for contender in (*floors.values(), ours):
+        contender.tell(place)
+    for library, floor in floors.items():
+        ratio = partial(_beside, place, platform, library)
         listens = median(ours.listens) / median(floor.listens)
         ratio("start until it listens", (listens, platform.aims.start))
         memory = median(ours.memory) / median(floor.memory)
@@ -215,11 +217,13 @@ def _named(platform: Platform, floor: str) -> str:
 
 
 def _beside(
-    place: Place, platform: Platform, which: str, what: str, ratio: tuple[float, str]
+    place: Place, platform: Platform, library: str, what: str, ratio: tuple[float, str]
 ) -> None:
     """Tell a ratio to a floor; the aims are to the first."""
-    name, (times, aim) = f"{platform.name}, {what}: to the floor on {which}", ratio
-    place.report.one(name, times, "times", aim=aim if which == next(iter(platform.floors)) else "")
+    name, (times, aim) = f"{platform.name}, {what}: to the floor on {library}", ratio
+    place.report.one(
+        name, times, "times", aim=aim if library == next(iter(platform.floors)) else ""
+    )
 
 
 @dataclass(eq=False)
@@ -227,7 +231,7 @@ class _Start:
     """What is started again and again, and its figures."""
 
     name: str
-    here: Stage
+    stage: Stage
     start: Callable[[], AbstractAsyncContextManager[Daemon]]
     listens: list[float] = field(default_factory=list[float])
     answered: list[float] = field(default_factory=list[float])
@@ -237,14 +241,14 @@ class _Start:
     async def measure(self, *, counts: bool) -> None:
         """Start it once; the first one makes the database, warms the disk's cache, and is left out."""
         async with self.start() as daemon:
-            first = await self.here.heard(daemon.began)
+            first = await self.stage.wait_listening(daemon.began)
             used = daemon.cpu_s()
             await asyncio.sleep(0 if counts else SETTLES_S)
-            told = (await self.here.say("text"))[0][0]
+            exchange = (await self.stage.say("text"))[0][0]
             await asyncio.sleep(SETTLES_S)  # memory is that of one at rest
             if counts:
                 self.listens.append((first - daemon.began) * 1000)
-                self.answered.append((told.final - daemon.began) * 1000)
+                self.answered.append((exchange.final - daemon.began) * 1000)
                 self.cpu.append(used * 1000)
                 self.memory.append(daemon.pss_mib())
 
@@ -271,26 +275,26 @@ async def turns(place: Place, platform: Platform, times: int) -> None:
     ):
         async with AsyncExitStack() as stack:
             floors: dict[str, _Turns] = {}
-            for which in platform.floors:
-                here = await stack.enter_async_context(stage(platform, 1))
-                floor = await stack.enter_async_context(_floor(place, platform, here, which))
-                await here.heard()
-                floors[which] = _Turns(f"{_named(platform, which)}, {what}", floor, here)
-            daemon, here = await stack.enter_async_context(
+            for library in platform.floors:
+                stage = await stack.enter_async_context(open_stage(platform, 1))
+                floor = await stack.enter_async_context(_floor(place, platform, stage, library))
+                await stage.wait_listening()
+                floors[library] = _Turns(f"{_named(platform, library)}, {what}", floor, stage)
+            daemon, stage = await stack.enter_async_context(
                 talking(place, platform, f"turns-{kind}", 1)
             )
-            ours = _Turns(f"{platform.name}, {what}", daemon, here)
-            everyone = (*floors.values(), ours)
-            for command in everyone:
-                await command.here.say(kind, times=WARM)
+            ours = _Turns(f"{platform.name}, {what}", daemon, stage)
+            contenders = (*floors.values(), ours)
+            for contender in contenders:
+                await contender.stage.say(kind, times=WARM)
             for _ in range(ROUNDS):
-                for command in everyone:
-                    await command.measure(kind, times)
-        for command in everyone:
-            command.tell(place, aim=first_ms if command is ours else "")
-        for which, floor in floors.items():
-            told = f"processor time of a {kind} turn"
-            _beside(place, platform, which, told, (ours.cpu_s / floor.cpu_s, aim))
+                for contender in contenders:
+                    await contender.measure(kind, times)
+        for contender in contenders:
+            contender.tell(place, aim=first_ms if contender is ours else "")
+        for library, floor in floors.items():
+            figure = f"processor time of a {kind} turn"
+            _beside(place, platform, library, figure, (ours.cpu_s / floor.cpu_s, aim))
 
 
 @dataclass(eq=False)
@@ -299,26 +303,35 @@ class _Turns:
 
     name: str
     daemon: Daemon
-    here: Stage
-    told: list[Told] = field(default_factory=list[Told])
+    stage: Stage
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
     cpu_s: float = 0.0
     server_s: float = 0.0
 
     async def measure(self, kind: str, times: int) -> None:
-        cpu, server = self.daemon.cpu_s(), process_cpu_s(self.here.process.pid)
-        self.told += [some[0] for some in await self.here.say(kind, times=times)]
+        cpu, server = self.daemon.cpu_s(), process_cpu_s(self.stage.process.pid)
+        self.exchanges += [exchanges[0] for exchanges in await self.stage.say(kind, times=times)]
         self.cpu_s += self.daemon.cpu_s() - cpu
-        self.server_s += process_cpu_s(self.here.process.pid) - server
+        self.server_s += process_cpu_s(self.stage.process.pid) - server
 
     def tell(self, place: Place, *, aim: str) -> None:
-        report, name, told, ms = place.report, self.name, self.told, 1000 / len(self.told)
-        first = [(one.first - one.delivered) * 1000 for one in told]
+        report, name, exchanges, ms = (
+            place.report,
+            self.name,
+            self.exchanges,
+            1000 / len(self.exchanges),
+        )
+        first = [(exchange.first - exchange.delivered) * 1000 for exchange in exchanges]
         report.many(f"{name}: first text", first, "ms", aim=aim)
-        report.many(f"{name}: final", [(one.final - one.delivered) * 1000 for one in told], "ms")
+        report.many(
+            f"{name}: final",
+            [(exchange.final - exchange.delivered) * 1000 for exchange in exchanges],
+            "ms",
+        )
         report.one(f"{name}: processor time", self.cpu_s * ms, "ms a turn")
         report.one(f"{name}: processor time of the platform", self.server_s * ms, "ms a turn")
-        shown = sum(len(one.calls) for one in told)
-        report.one(f"{name}: calls that show text", shown / len(told), "a turn")
+        shown = sum(len(exchange.calls) for exchange in exchanges)
+        report.one(f"{name}: calls that show text", shown / len(exchanges), "a turn")
 
 
 # --- everybody at once ---------------------------------------------------------------------------
@@ -328,35 +341,38 @@ async def burst(place: Place, platform: Platform, rounds: int) -> None:
     """Measure many chats that each get a message at once, without limits."""
     floors: dict[str, float] = {}
     chats = platform.chats
-    for which in platform.floors:
-        name = f"{_named(platform, which)}, {chats} chats"
-        async with stage(platform, chats) as here, _floor(place, platform, here, which) as floor:
-            await here.heard()
-            floors[which] = await _burst(place, name, floor, here, chats=chats, rounds=rounds)
-    async with talking(place, platform, "burst", chats) as (daemon, here):
+    for library in platform.floors:
+        name = f"{_named(platform, library)}, {chats} chats"
+        async with (
+            open_stage(platform, chats) as stage,
+            _floor(place, platform, stage, library) as floor,
+        ):
+            await stage.wait_listening()
+            floors[library] = await _burst(place, name, floor, stage, chats=chats, rounds=rounds)
+    async with talking(place, platform, "burst", chats) as (daemon, stage):
         name = f"{platform.name}, {chats} chats"
-        rate = await _burst(place, name, daemon, here, chats=chats, rounds=rounds)
-    for which, floor_rate in floors.items():
+        rate = await _burst(place, name, daemon, stage, chats=chats, rounds=rounds)
+    for library, floor_rate in floors.items():
         what = "turns a second in a burst"
-        _beside(place, platform, which, what, (rate / floor_rate, platform.aims.burst))
+        _beside(place, platform, library, what, (rate / floor_rate, platform.aims.burst))
 
 
 async def _burst(
-    place: Place, name: str, daemon: Daemon, here: Stage, *, chats: int, rounds: int
+    place: Place, name: str, daemon: Daemon, stage: Stage, *, chats: int, rounds: int
 ) -> float:
     rates: list[float] = []
     cpus: list[float] = []
     servers: list[float] = []
     finals: list[float] = []
     for n in range(rounds + 1):
-        cpu, server = daemon.cpu_s(), process_cpu_s(here.process.pid)
-        told = (await here.say("text", people=chats))[0]
+        cpu, server = daemon.cpu_s(), process_cpu_s(stage.process.pid)
+        exchanges = (await stage.say("text", people=chats))[0]
         if n:  # the first one makes the conversations
-            began = min(one.said for one in told)
-            rates.append(chats / (max(one.final for one in told) - began))
+            began = min(exchange.sent for exchange in exchanges)
+            rates.append(chats / (max(exchange.final for exchange in exchanges) - began))
             cpus.append((daemon.cpu_s() - cpu) / chats * 1000)
-            servers.append((process_cpu_s(here.process.pid) - server) / chats * 1000)
-            finals = [(one.final - one.said) * 1000 for one in told]
+            servers.append((process_cpu_s(stage.process.pid) - server) / chats * 1000)
+            finals = [(exchange.final - exchange.sent) * 1000 for exchange in exchanges]
     report = place.report
     report.many(f"{name}: turns", rates, "a second")
     report.many(f"{name}: processor time", cpus, "ms a turn")
@@ -377,24 +393,26 @@ async def six(place: Place, times: int) -> None:
     share: list[float] = []
     peak: list[float] = []
     async with AsyncExitStack() as stack:
-        here = {
-            one.name: await stack.enter_async_context(stage(one, 1))
-            for one in (TELEGRAM, DISCORD, SLACK, EMAIL)
+        stages = {
+            platform.name: await stack.enter_async_context(open_stage(platform, 1))
+            for platform in (TELEGRAM, DISCORD, SLACK, EMAIL)
         }
-        told = config(place, here)
-        channels = cast("dict[str, object]", told["channels"])
+        settings = config(place, stages)
+        channels = cast("dict[str, object]", settings["channels"])
         channels |= {"web": {"enabled": True}, "terminal": {"enabled": True}}
-        secrets = {key: value for one in here.values() for key, value in one.secrets.items()}
+        secrets = {key: value for stage in stages.values() for key, value in stage.secrets.items()}
         for run in range(times + 1):
-            async with running(place.directory / "six", told, program=True, secrets=secrets) as it:
-                heard = [await one.heard(it.began) for one in here.values()]
+            async with running(
+                place.directory / "six", settings, program=True, secrets=secrets
+            ) as it:
+                listening_at = [await stage.wait_listening(it.began) for stage in stages.values()]
                 used = it.cpu_s()
                 await asyncio.sleep(0 if run else SETTLES_S)
-                for one in here.values():
-                    await one.say("text")
+                for stage in stages.values():
+                    await stage.say("text")
                 await asyncio.sleep(SETTLES_S)
                 if run:
-                    listens.append((max(heard) - it.began) * 1000)
+                    listens.append((max(listening_at) - it.began) * 1000)
                     ready.append(it.ready_s * 1000)
                     cpu.append(used * 1000)
                     share.append(it.pss_mib())

@@ -74,9 +74,9 @@ class Daemon:
         """Return what its store has written until now."""
         assert self.process.stdout is not None
         self.process.send_signal(signal.SIGUSR1)
-        told = cast("dict[str, float]", json.loads(await self.process.stdout.readline()))
+        sums = cast("dict[str, float]", json.loads(await self.process.stdout.readline()))
         return Written(
-            commits=int(told["commits"]), groups=int(told["groups"]), commit_s=told["commit_s"]
+            commits=int(sums["commits"]), groups=int(sums["groups"]), commit_s=sums["commit_s"]
         )
 
 
@@ -120,8 +120,8 @@ async def running(
         secrets: Of its environment.
     """
     path = written_config(directory, config)
-    told = [sys.executable, "-m", "tests.bench.root", str(path)]
-    command = [PROGRAM, "run", "--config", str(path)] if program else told
+    measured = [sys.executable, "-m", "tests.bench.root", str(path)]
+    command = [PROGRAM, "run", "--config", str(path)] if program else measured
     async with started(command, directory, secrets=secrets) as daemon:
         yield daemon
 

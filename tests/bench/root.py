@@ -73,12 +73,12 @@ class Counted(SqliteStore):
     def tell(self) -> None:
         """Print it."""
         assert self._timed is not None
-        told = {"groups": self._timed.groups, "commit_s": self._timed.commit_s}
-        print(json.dumps({"commits": self._commits, **told}), flush=True)
+        figures = {"groups": self._timed.groups, "commit_s": self._timed.commit_s}
+        print(json.dumps({"commits": self._commits, **figures}), flush=True)
 
 
 def main(config: Path) -> None:
-    """Run the daemon until it is told to stop."""
+    """Run the daemon until a signal stops it."""
 
     async def store(directory: Path, *, clock: Clock, log: Log) -> Store:
         opened = Counted(directory, clock=clock)

@@ -3,7 +3,7 @@
 The first line of its output says where it is; then each line of input is one order, and each is
 answered with one line:
 
-    {"heard": SINCE}                                      when the bot first listened
+    {"listening": SINCE}                                  when the bot first listened
     {"say": TEXT, "people": N, "ends": WORD, "times": M}  what became of it, each time and person
 
 All times are seconds of the machine's one monotonic clock, so that processes can compare them.
@@ -35,18 +35,18 @@ class Shown(Value):
 
 
 @dataclass(eq=False, kw_only=True)
-class Told:
+class Exchange:
     """A person's message and what came of it.
 
     Attributes:
-        said: When it was written.
+        sent: When it was written.
         delivered: When the bot was first sent it.
         final: When a message with the whole answer stood.
         text: That message's.
-        calls: All that showed a text in the chat, until everybody was answered.
+        calls: All that showed a text in the chat, until everyone was answered.
     """
 
-    said: float
+    sent: float
     delivered: float = 0.0
     final: float = 0.0
     text: str = ""
@@ -61,7 +61,7 @@ class Told:
 class Order(TypedDict):
     """What the bench asks for; see the file's first lines."""
 
-    heard: NotRequired[float]
+    listening: NotRequired[float]
     say: str
     people: int
     ends: str
@@ -74,7 +74,7 @@ class Facts(TypedDict):
     Attributes:
         channel: The keys of the daemon's channel.
         secrets: What is in its environment.
-        floor: What the floor is told.
+        floor: The arguments of the floor's process.
     """
 
     channel: Mapping[str, object]
@@ -84,8 +84,8 @@ class Facts(TypedDict):
 
 async def take_orders(
     facts: Facts,
-    heard: Callable[[float], Awaitable[float]],
-    say: Callable[[Order], Awaitable[Sequence[Told]]],
+    wait_listening: Callable[[float], Awaitable[float]],
+    say: Callable[[Order], Awaitable[Sequence[Exchange]]],
 ) -> None:
     """Carry out orders until the input ends."""
     _answer(facts)
@@ -94,11 +94,11 @@ async def take_orders(
         lambda: asyncio.StreamReaderProtocol(orders), sys.stdin
     )
     while line := await orders.readline():
-        asked = cast("Order", json.loads(line))
-        if "heard" in asked:
-            _answer(await heard(asked["heard"]))
+        order = cast("Order", json.loads(line))
+        if "listening" in order:
+            _answer(await wait_listening(order["listening"]))
         else:
-            _answer([await say(asked) for _ in range(asked["times"])])
+            _answer([await say(order) for _ in range(order["times"])])
 
 
 def _answer(found: object) -> None:

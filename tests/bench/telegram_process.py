@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from channels.telegram.emulator import Actor, Emulator, Limits
 from channels.telegram.emulator.faults import Call
 from channels.telegram.emulator.people import UserAction
-from tests.bench.stage_process import Kind, Order, Shown, Told, take_orders
+from tests.bench.stage_process import Exchange, Kind, Order, Shown, take_orders
 from zeroclaw.host.clock import SystemClock
 
 TOKEN = "BENCH_TELEGRAM_TOKEN"
@@ -34,20 +34,20 @@ class _Round:
         self._ends = ends
         self._read = len(telegram.calls)
         self._actions: dict[int, UserAction] = {person.id: person.says(text) for person in people}
-        self.told = {person.id: Told(said=time.monotonic()) for person in people}
-        self._unanswered = set(self.told)
+        self.exchanges = {person.id: Exchange(sent=time.monotonic()) for person in people}
+        self._unanswered = set(self.exchanges)
 
     def is_over(self) -> bool:
         """Look at what is new; called at each change."""
         now = time.monotonic()
         for chat in [chat for chat, action in self._actions.items() if action.update.deliveries]:
-            self.told[chat].delivered = now
+            self.exchanges[chat].delivered = now
             del self._actions[chat]
         calls = self._telegram.calls
         while self._read < len(calls):
             call = calls[self._read]
             kind = KINDS.get(call.method.lower())
-            if kind is not None and call.chat in self.told:
+            if kind is not None and call.chat in self.exchanges:
                 if not (call.is_done or call.refusal):
                     break
                 self._take(call, kind)
@@ -55,39 +55,47 @@ class _Round:
         return not self._unanswered
 
     def _take(self, call: Call, kind: Kind) -> None:
-        told = self.told[call.chat]
-        told.calls.append(Shown(kind=kind, at=call.at, refused=call.refusal.startswith("Too Many")))
+        exchange = self.exchanges[call.chat]
+        exchange.calls.append(
+            Shown(kind=kind, at=call.at, refused=call.refusal.startswith("Too Many"))
+        )
         newest = self._telegram.account.chats[call.chat].messages[-1]
         if newest.is_from_bot and self._ends in newest.text and call.chat in self._unanswered:
-            told.final, told.text = call.at, newest.text
+            exchange.final, exchange.text = call.at, newest.text
             self._unanswered.discard(call.chat)
 
 
 async def _main(limits: str, people: int) -> None:
     clock = SystemClock()
-    async with Emulator(clock=clock, limits=Limits() if limits == "published" else None) as here:
-        actors = [here.person(f"P{number}") for number in range(people)]
+    async with Emulator(
+        clock=clock, limits=Limits() if limits == "published" else None
+    ) as emulator:
+        actors = [emulator.person(f"P{number}") for number in range(people)]
 
-        async def heard(since: float) -> float:
+        async def wait_listening(since: float) -> float:
             def polls() -> list[Call]:
-                return [call for call in here.called("getUpdates") if call.at >= since]
+                return [call for call in emulator.called("getUpdates") if call.at >= since]
 
-            return (await here.until(polls))[0].at
+            return (await emulator.until(polls))[0].at
 
-        async def say(asked: Order) -> list[Told]:
-            one = _Round(here, actors[: asked["people"]], asked["say"], asked["ends"])
-            await here.until(one.is_over)
-            return [*one.told.values()]
+        async def say(order: Order) -> list[Exchange]:
+            round_ = _Round(emulator, actors[: order["people"]], order["say"], order["ends"])
+            await emulator.until(round_.is_over)
+            return [*round_.exchanges.values()]
 
         channel = {
             "allowed_users": [str(actor.id) for actor in actors],
             "token": {"env": TOKEN},
-            "api_base_url": here.url,
+            "api_base_url": emulator.url,
             "limits": limits,
         }
         await take_orders(
-            {"channel": channel, "secrets": {TOKEN: here.token}, "floor": [here.url, here.token]},
-            heard,
+            {
+                "channel": channel,
+                "secrets": {TOKEN: emulator.token},
+                "floor": [emulator.url, emulator.token],
+            },
+            wait_listening,
             say,
         )
 

@@ -10,13 +10,13 @@ from channels.telegram.emulator.entities import Formatted
 from channels.telegram.emulator.faults import Call, Fault
 from channels.telegram.emulator.wire import Parameters
 from tests.faults.fork_client import PRODUCT, fork
+from tests.soak.expected import REPEAT, Books, ExpectedAnswer
 from tests.soak.histories import history
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
 from tests.soak.model import answer_to
 from tests.soak.on_telegram import disobeyed
-from tests.soak.owed import REPEAT, Books, Owed
 from tests.soak.place import Room
-from tests.soak.soak import PLACES, Came, Soak, soaked, stalls_in
+from tests.soak.soak import PLACES, Soak, SoakResult, soaked, stalls_in
 from zeroclaw.host.clock import SystemClock
 
 pytestmark = pytest.mark.slow
@@ -28,21 +28,21 @@ LOST = Lose(carried_out=True)
 
 async def test_a_few_seconds_of_it_find_nothing(tmp_path: Path) -> None:
     """People write, Telegram fails, and everything is answered once, in order, in its time. P1, P6."""
-    told: list[str] = []
+    lines: list[str] = []
     soak = Soak(seconds=SECONDS, people=5, seed=SEED)
-    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=fork)
-    assert came_to.sums.are_good, told
-    assert any("troubles: " in line for line in told), told
+    came_to = await soaked(soak, tmp_path, tell=lines.append, command=PRODUCT, launch=fork)
+    assert came_to.sums.are_good, lines
+    assert any("troubles: " in line for line in lines), lines
 
 
 @pytest.mark.needs("dovecot", "postfix", "emulate")
 async def test_a_few_seconds_on_all_channels_find_nothing(tmp_path: Path) -> None:
     """One daemon, the same people on each platform, and the operator on Slack. P1, P2, P5."""
-    told: list[str] = []
+    lines: list[str] = []
     soak = Soak(seconds=SECONDS, people=2, seed=SEED, channels=tuple(PLACES))
-    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=fork)
-    assert came_to.sums.are_good, told
-    (counts,) = [line for line in told if line.startswith("messages: ")]
+    came_to = await soaked(soak, tmp_path, tell=lines.append, command=PRODUCT, launch=fork)
+    assert came_to.sums.are_good, lines
+    (counts,) = [line for line in lines if line.startswith("messages: ")]
     assert " 0 on" not in counts, "people wrote everywhere"
 
 
@@ -52,7 +52,7 @@ async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> 
         ann, zero = telegram.person("Ann"), telegram.account.bot
         books = Books()
         for key in ("text p.1", "text p.2", "text p.3", "text p.4"):
-            books.owed.append(Owed(key=key, chat=ann.chat, action=ann.says(key)))
+            books.expected.append(ExpectedAnswer(key=key, chat=ann.chat, action=ann.says(key)))
         for key, more in (("2", ""), ("1", ""), ("1", ""), ("3", ""), ("3", REPEAT)):
             text = answer_to(f"text p.{key}") + more
             version = Version(formatted=Formatted(text=text))
@@ -73,17 +73,21 @@ def test_it_goes_by_the_order_that_the_platform_gave(
     """A mailbox that numbers two mails the other way round has no other order than that. P2."""
     room = Room("ann")
     room.stand([answer_to(f"text p.{answer}") for answer in answers])
-    books = Books(owed=[Owed(key=f"text p.{one}", chat=room, action=-one) for one in (1, 2)])
-    sums = books.sums(exceeded=0, runs=[], order=lambda one: int(str(one.action)))
+    books = Books(
+        expected=[
+            ExpectedAnswer(key=f"text p.{number}", chat=room, action=-number) for number in (1, 2)
+        ]
+    )
+    sums = books.sums(exceeded=0, runs=[], order=lambda answer: int(str(answer.action)))
     assert (sums.lost, sums.out_of_order) == ((), out_of_order)
 
 
 def test_a_stall_of_the_event_loop_fails_it() -> None:
     """One line of the log is enough; all else may be well."""
     sums = Books().sums(exceeded=0, runs=[])
-    assert Came(sums=sums, growth=(), stalls=()).is_good
+    assert SoakResult(sums=sums, growth=(), stalls=()).is_good
     logged = "x  info  turn_finished\nx  warning  loop_stalled cpu_ms=140 place=a.py:1:f\n"
-    assert not Came(sums=sums, growth=(), stalls=stalls_in(logged)).is_good
+    assert not SoakResult(sums=sums, growth=(), stalls=stalls_in(logged)).is_good
 
 
 async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
@@ -91,14 +95,14 @@ async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
     async with Emulator(clock=SystemClock()) as telegram:
         ann = telegram.person("Ann")
         action = ann.says("text p.1")
-        owed = Owed(key="text p.1", chat=ann.chat, action=action)
+        expected = ExpectedAnswer(key="text p.1", chat=ann.chat, action=action)
         began = telegram.now().at
         for seconds, chat, text in ((1, ann.chat.id, ""), (2, 8, "text p.1"), (4, ann.chat.id, "")):
             telegram.calls.append(_call(at=began + seconds, chat=chat, text=text))
         telegram.calls.append(_call(at=began + 3, chat=ann.chat.id, text="text p.1", fault=LOST))
         turns = [(began + 2.5, "it is killed"), (began + 9, "it is started")]
-        told = history(telegram, owed, began=began, turns=turns)
-    first, written, *rest = told
+        lines = history(telegram, expected, began=began, turns=turns)
+    first, written, *rest = lines
     assert "text p.1" in first
     assert f"written as {action.sent.id}" in written
     assert [line.split()[0] for line in rest] == ["1.000", "2.500", "3.000"]
@@ -137,8 +141,10 @@ def test_it_sees_a_call_that_does_not_wait_as_long_as_it_was_told() -> None:
 )
 def test_it_tells_memory_that_leaks_from_memory_that_fills(mib: list[float], is_flat: bool) -> None:
     """Two equal late stretches are compared, by their medians."""
-    looks = [Measured(pss_mib=one, disk_mib=1, messages=number) for number, one in enumerate(mib)]
-    assert is_memory_flat(looks) == is_flat
+    samples = [
+        Measured(pss_mib=size, disk_mib=1, messages=number) for number, size in enumerate(mib)
+    ]
+    assert is_memory_flat(samples) == is_flat
 
 
 def test_it_sees_a_disk_that_grows() -> None:

@@ -9,7 +9,7 @@ fail before and after the effect, forget to answer, are cut off, are slow, and d
 fails; in the first half the daemon is killed and started again. In the second half one daemon lives,
 so that its memory can be looked at. Ends with 1 if anything was lost, doubled, out of order or too
 early, if a tool ran twice, or if memory or disk grew; what the bot did about each message that went
-wrong is told, on Telegram call by call.
+wrong is printed, on Telegram call by call.
 """
 
 import argparse
@@ -44,16 +44,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="repeat a run; 0 draws one")
     parser.add_argument("--trouble", type=float, default=1.0, help="how many times as much of it")
     parser.add_argument("--on", type=Path, help="an empty directory to keep everything in")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     soak = Soak(
-        seconds=asked.minutes * 60,
-        people=asked.people,
-        seed=asked.seed or random.SystemRandom().randrange(1, 10**6),
-        trouble=asked.trouble,
-        channels=tuple(PLACES if ALL in asked.channels else dict.fromkeys(asked.channels)),
+        seconds=arguments.minutes * 60,
+        people=arguments.people,
+        seed=arguments.seed or random.SystemRandom().randrange(1, 10**6),
+        trouble=arguments.trouble,
+        channels=tuple(PLACES if ALL in arguments.channels else dict.fromkeys(arguments.channels)),
     )
     with tempfile.TemporaryDirectory(prefix="zeroclaw-soak-") as directory:
-        came_to = asyncio.run(soaked(soak, asked.on or Path(directory), tell=_tell))
+        came_to = asyncio.run(soaked(soak, arguments.on or Path(directory), tell=_tell))
     sys.exit(0 if came_to.is_good else 1)
 
 

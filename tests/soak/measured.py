@@ -38,16 +38,16 @@ def measure(pid: int, data: Path, messages: int) -> Measured:
     return Measured(pss_mib=pss_mib(pid), disk_mib=sum(sizes) / MIB, messages=messages)
 
 
-def memory_halves(looks: Sequence[Measured]) -> tuple[float, float]:
+def memory_halves(samples: Sequence[Measured]) -> tuple[float, float]:
     """Return the median of the earlier half of looks at memory, and that of the later, in MiB."""
-    middle = (len(looks) + 1) // 2
+    middle = (len(samples) + 1) // 2
     return (
-        median(one.pss_mib for one in looks[:middle]),
-        median(one.pss_mib for one in looks[middle:] or looks),
+        median(sample.pss_mib for sample in samples[:middle]),
+        median(sample.pss_mib for sample in samples[middle:] or samples),
     )
 
 
-def is_memory_flat(looks: Sequence[Measured]) -> bool:
+def is_memory_flat(samples: Sequence[Measured]) -> bool:
     """Whether one process, once it is warm, takes on no more than what comes and goes.
 
     The looks are evenly apart, so the two halves are equal stretches of the same work. What fills
@@ -58,7 +58,7 @@ def is_memory_flat(looks: Sequence[Measured]) -> bool:
     with 500 messages among the looks one of 16 KiB each. Below that a test has to count what is
     kept; those of the rooms do.
     """
-    earlier, later = memory_halves(looks)
+    earlier, later = memory_halves(samples)
     return later <= earlier + MORE_MEMORY_MIB
 
 

@@ -88,6 +88,6 @@ class SoakModel(ModelServer):
             case "gone":
                 return Planned(steps=(Cut(),))
             case _:
-                status, why = self._chance.choice(REFUSALS)
+                status, reason = self._chance.choice(REFUSALS)
                 head = Head(status=status, headers={**JSON_HEADERS, "retry-after": "0.2"})
-                return Planned(steps=(head, Send(data=b'{"error": {"message": "%b"}}' % why)))
+                return Planned(steps=(head, Send(data=b'{"error": {"message": "%b"}}' % reason)))

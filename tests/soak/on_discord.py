@@ -34,13 +34,13 @@ class Writer:
     may_ask: bool = True
 
     async def says(self, text: str) -> Message:
-        said = self.who.says(self.who.direct, text)
-        self.on.said = [*self.on.said[-KEPT:], said]
-        return said
+        message = self.who.says(self.who.direct, text)
+        self.on.sent = [*self.on.sent[-KEPT:], message]
+        return message
 
     def look(self) -> None:
-        here = self.on.discord.from_bot(self.who.direct)
-        self.chat.stand([standing(one).text for one in here])
+        messages = self.on.discord.from_bot(self.who.direct)
+        self.chat.stand([standing(message).text for message in messages])
 
 
 @dataclass(eq=False, kw_only=True)
@@ -50,7 +50,7 @@ class OnDiscord(Place):
     chance: random.Random
     name = "discord"
     discord: DiscordServer = field(default_factory=lambda: DiscordServer(clock=SystemClock()))
-    said: list[Message] = field(default_factory=list[Message])
+    sent: list[Message] = field(default_factory=list[Message])
     _clock: SystemClock = field(default_factory=SystemClock)
     _pressed: dict[str, tuple[float, UserAction]] = field(
         default_factory=dict[str, tuple[float, UserAction]]
@@ -65,19 +65,19 @@ class OnDiscord(Place):
         self._olga = discord.person("olga")
         own = [discord.person(f"d{number}") for number in range(people)]
         self._writers = [
-            Writer(on=self, who=one, name=f"d{number}", chat=Room(f"discord {number}"))
-            for number, one in enumerate(own)
+            Writer(on=self, who=person, name=f"d{number}", chat=Room(f"discord {number}"))
+            for number, person in enumerate(own)
         ]
         self.lines = self._writers
         channel = {
-            "allowed_users": [str(one.id) for one in (self._olga, *own)],
+            "allowed_users": [str(person.id) for person in (self._olga, *own)],
             "token": {"env": "SOAK_DISCORD_TOKEN"},
             "api_base_url": discord.url,
         }
         return Tables(
             channel=channel,
             secrets={"SOAK_DISCORD_TOKEN": discord.token},
-            people=[str(one.id) for one in own],
+            people=[str(person.id) for person in own],
             operator=str(self._olga.id),
         )
 
@@ -134,5 +134,5 @@ class OnDiscord(Place):
         self.discord.will(Fault(method=method, path=path, **more))  # pyright: ignore[reportArgumentType] - of its own fields
 
     async def _again(self) -> None:
-        if self.said:
-            self.discord.dispatch_message(self.chance.choice(self.said))
+        if self.sent:
+            self.discord.dispatch_message(self.chance.choice(self.sent))

@@ -32,7 +32,7 @@ class Writer:
 
     async def says(self, text: str) -> EmailMessage:
         mail = mail_from(self.address, self.on.bot, text)
-        self.on.said = [*self.on.said[-KEPT:], (self.address, mail)]
+        self.on.sent = [*self.on.sent[-KEPT:], (self.address, mail)]
         await self.on.deliver(self.address, mail)
         return mail
 
@@ -50,7 +50,7 @@ class OnEmail(Place):
 
     chance: random.Random
     name = "email"
-    said: list[tuple[str, EmailMessage]] = field(default_factory=list[tuple[str, EmailMessage]])
+    sent: list[tuple[str, EmailMessage]] = field(default_factory=list[tuple[str, EmailMessage]])
 
     async def open(
         self, stack: AsyncExitStack, group: asyncio.TaskGroup, people: int, directory: Path
@@ -59,8 +59,8 @@ class OnEmail(Place):
         self.bot = self.mail.new_address("bot")
         own = [self.mail.new_address(f"e{number}") for number in range(people)]
         self._writers = [
-            Writer(on=self, address=one, name=f"e{number}", chat=Room(one))
-            for number, one in enumerate(own)
+            Writer(on=self, address=address, name=f"e{number}", chat=Room(address))
+            for number, address in enumerate(own)
         ]
         self.lines = self._writers
         self._directory = directory
@@ -110,5 +110,5 @@ class OnEmail(Place):
         await self.mail.cut(self.bot)
 
     async def _again(self) -> None:
-        if self.said:
-            await self.deliver(*self.chance.choice(self.said))
+        if self.sent:
+            await self.deliver(*self.chance.choice(self.sent))

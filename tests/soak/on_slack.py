@@ -33,13 +33,13 @@ class Writer:
 
     async def says(self, text: str) -> UserAction:
         # A line that begins with a slash is no message there, but a command of Slack's own.
-        said = await (self.who.commands(text[1:]) if text[0] == "/" else self.who.says(text))
-        self.on.said = [*self.on.said[-KEPT:], said]
-        return said
+        message = await (self.who.commands(text[1:]) if text[0] == "/" else self.who.says(text))
+        self.on.sent = [*self.on.sent[-KEPT:], message]
+        return message
 
     def look(self) -> None:
-        here = [*self.on.slack.standing.get(self.who.direct, {}).values()]
-        self.chat.stand([standing(one, self.on.slack).text for one in here])
+        messages = [*self.on.slack.standing.get(self.who.direct, {}).values()]
+        self.chat.stand([standing(message, self.on.slack).text for message in messages])
 
 
 @dataclass(eq=False, kw_only=True)
@@ -49,7 +49,7 @@ class OnSlack(Place):
     chance: random.Random
     name = "slack"
     slack: SlackServer = field(default_factory=SlackServer)
-    said: list[UserAction] = field(default_factory=list[UserAction])
+    sent: list[UserAction] = field(default_factory=list[UserAction])
     _pressed: set[str] = field(default_factory=set[str])
     _looked_at: int = -1
 
@@ -60,12 +60,12 @@ class OnSlack(Place):
         self._olga = await slack.person()
         own = [await slack.person() for _ in range(people)]
         self._writers = [
-            Writer(on=self, who=one, name=f"s{number}", chat=Room(f"slack {number}"))
-            for number, one in enumerate(own)
+            Writer(on=self, who=person, name=f"s{number}", chat=Room(f"slack {number}"))
+            for number, person in enumerate(own)
         ]
         self.lines = self._writers
         channel = {
-            "allowed_users": [one.id for one in (self._olga, *own)],
+            "allowed_users": [person.id for person in (self._olga, *own)],
             "bot_token": {"env": "SOAK_SLACK_BOT"},
             "app_token": {"env": "SOAK_SLACK_APP"},
             "api_base_url": slack.url,
@@ -74,7 +74,7 @@ class OnSlack(Place):
         return Tables(
             channel=channel,
             secrets={"SOAK_SLACK_BOT": BOT, "SOAK_SLACK_APP": APP},
-            people=[one.id for one in own],
+            people=[person.id for person in own],
             operator=self._olga.id,
         )
 
@@ -109,8 +109,8 @@ class OnSlack(Place):
         self.slack.will(method, self.chance.choice(FAULTS))
 
     async def _again(self) -> None:
-        if self.said:
-            await self.chance.choice(self.said).tell()
+        if self.sent:
+            await self.chance.choice(self.sent).tell()
 
 
 def _once(card: Json) -> Iterator[tuple[str, str]]:

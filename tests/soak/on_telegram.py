@@ -20,8 +20,8 @@ from channels.telegram.emulator import (
 from channels.telegram.emulator.faults import Call, Fault
 from channels.telegram.emulator.people import UserAction
 from tests.soak import place
+from tests.soak.expected import LOOK_BACK, ExpectedAnswer
 from tests.soak.histories import history
-from tests.soak.owed import LOOK_BACK, Owed
 from tests.soak.place import Place, Tables, Trouble
 from zeroclaw.host.clock import SystemClock
 
@@ -87,12 +87,12 @@ class OnTelegram(Place):
         team = telegram.supergroup("Team", *members)
         self.lines = [
             *(
-                Writer(on=self, who=one, name=f"p{number}", chat=one.chat)
-                for number, one in enumerate(own)
+                Writer(on=self, who=person, name=f"p{number}", chat=person.chat)
+                for number, person in enumerate(own)
             ),
             *(
-                Writer(on=self, who=one, name=f"t{number}", chat=team, is_own=False)
-                for number, one in enumerate(members)
+                Writer(on=self, who=person, name=f"t{number}", chat=team, is_own=False)
+                for number, person in enumerate(members)
             ),
         ]
         channel = {
@@ -104,7 +104,7 @@ class OnTelegram(Place):
         return Tables(
             channel=channel,
             secrets={"SOAK_TELEGRAM_TOKEN": telegram.token},
-            people=[str(one.id) for one in own],
+            people=[str(person.id) for person in own],
             operator=str(self._olga.id),
         )
 
@@ -113,7 +113,7 @@ class OnTelegram(Place):
         return self._telegram.is_polled
 
     def note(self, action: UserAction) -> None:
-        """Remember what somebody did."""
+        """Remember what a person sent."""
         self._actions = [*self._actions[-MAX_ACTIONS:], action]
 
     async def look(self) -> None:
@@ -183,19 +183,26 @@ class OnTelegram(Place):
         turns: Sequence[tuple[float, str]],
     ) -> list[str]:
         return history(
-            self._telegram, Owed(key=key, chat=chat, action=action), began=began, turns=turns
+            self._telegram,
+            ExpectedAnswer(key=key, chat=chat, action=action),
+            began=began,
+            turns=turns,
         )
 
 
 def _open_cards(chat: Chat, pressed: set[int]) -> list[Message]:
     newest = chat.messages[-LOOK_BACK:]
-    return [one for one in newest if one.is_from_bot and one.buttons and one.id not in pressed]
+    return [
+        message
+        for message in newest
+        if message.is_from_bot and message.buttons and message.id not in pressed
+    ]
 
 
 def disobeyed(calls: list[Call], lives: Sequence[float]) -> list[str]:
     """Return calls that came into a chat before a wait was over that a refusal had named.
 
-    What a process before this one was told dies with it, so only calls of one life count.
+    A refusal is forgotten with the process that received it, so only calls of one life count.
     """
     found: list[str] = []
     until: dict[int, float] = {}
@@ -216,7 +223,7 @@ def disobeyed(calls: list[Call], lives: Sequence[float]) -> list[str]:
 
 
 def is_exceeding(call: Call) -> bool:
-    """Whether a call was refused because it was one too many, which nobody had planned."""
+    """Whether a call was refused because it was one too many, without a planned fault."""
     return call.fault is None and _NAMED in call.refusal
 
 

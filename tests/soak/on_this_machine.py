@@ -72,8 +72,8 @@ class _Local(Place):
         return self.has_heard
 
     async def look(self) -> None:
-        shown = [one for one in self.items.values() if one["kind"] != "person"]
-        self._room.stand([str(one.get("text", "")) for one in shown])
+        shown = [item for item in self.items.values() if item["kind"] != "person"]
+        self._room.stand([str(item.get("text", "")) for item in shown])
 
     def troubles(self) -> Mapping[str, Trouble]:
         return {"pages and terminals closed": self._cut, "repeats": self._again}
@@ -100,18 +100,18 @@ class OnTheWeb(_Local):
     """The page, without a browser."""
 
     name, called = "web", "w0"
-    said: dict[str, str] = field(default_factory=dict[str, str])
+    sent: dict[str, str] = field(default_factory=dict[str, str])
     unsent: dict[str, str] = field(default_factory=dict[str, str])
 
     def say(self, text: str) -> object:
-        key = f"page-{len(self.said):08}"
-        self.said[key] = self.unsent[key] = text
+        key = f"page-{len(self.sent):08}"
+        self.sent[key] = self.unsent[key] = text
         return key
 
     async def _again(self) -> None:
-        if self.said:
-            key = self.chance.choice([*self.said])
-            self.unsent[key] = self.said[key]
+        if self.sent:
+            key = self.chance.choice([*self.sent])
+            self.unsent[key] = self.sent[key]
 
     async def _follow(self) -> None:
         while True:
@@ -160,7 +160,7 @@ class OnTheTerminal(_Local):
     """What `zeroclaw chat` has below its screen."""
 
     name, called = "terminal", "c0"
-    said: dict[str, Item] = field(default_factory=dict[str, Item])
+    sent: dict[str, Item] = field(default_factory=dict[str, Item])
     _link: Link | None = None
 
     def _opened(self) -> Link:
@@ -174,14 +174,14 @@ class OnTheTerminal(_Local):
     def say(self, text: str) -> object:
         link = self._opened()
         key = link.say(text)
-        self.said[key] = link.pending[key]
+        self.sent[key] = link.pending[key]
         return key
 
     async def _again(self) -> None:
         """What is pending is written with the next connection."""
-        if self.said:
-            key = self.chance.choice([*self.said])
-            self._opened().pending[key] = self.said[key]
+        if self.sent:
+            key = self.chance.choice([*self.sent])
+            self._opened().pending[key] = self.sent[key]
             await self._cut()
 
     async def _follow(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tests.soak.owed import Books, Owed
+from tests.soak.expected import Books, ExpectedAnswer
 from tests.soak.place import Line, Place
 from zeroclaw.host.clock import SystemClock
 
@@ -22,14 +22,14 @@ FRESH_EVERY = 30
 
 @dataclass(eq=False, kw_only=True)
 class Crowd:
-    """Everybody.
+    """Everyone who writes.
 
     Attributes:
         places: Where they write.
-        operator: Where Olga is; None where nobody asks her.
+        operator: Where Olga is; None where no call needs her approval.
         chance: Decides what they write, and when.
-        is_over: Nobody begins anything new once this holds.
-        books: What they are owed.
+        is_over: Once true, no person begins anything new.
+        books: The answers that they expect.
     """
 
     places: Sequence[Place]
@@ -38,7 +38,7 @@ class Crowd:
     is_over: Callable[[], bool]
     clock: SystemClock = field(default_factory=SystemClock)
     books: Books = field(default_factory=Books)
-    _looked: asyncio.Event = field(default_factory=asyncio.Event)
+    _refreshed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def look(self) -> None:
         """See what stands, again and again, and be Olga, who approves every card once."""
@@ -47,8 +47,8 @@ class Crowd:
                 await place.look()
             if self.operator is not None:
                 await self.operator.operate()
-            self._looked.set()
-            self._looked = asyncio.Event()
+            self._refreshed.set()
+            self._refreshed = asyncio.Event()
             await self.clock.sleep(LOOKS_S)
 
     async def write(self, line: Line) -> None:
@@ -57,24 +57,26 @@ class Crowd:
         may_ask = self.operator is not None and line.may_ask
         kinds = KINDS if may_ask else [kind for kind in KINDS if kind != "ask"]
         while not self.is_over():
-            owed: list[Owed] = []
+            expected: list[ExpectedAnswer] = []
             for _ in range(self.chance.randint(1, MAX_AT_ONCE)):
                 number += 1
-                owed.append(
+                expected.append(
                     await self._say(line, f"{self.chance.choice(kinds)} {line.name}.{number:04}")
                 )
-            await self.until(lambda owed=owed: all(one.is_answered() for one in owed))
+            await self.until(
+                lambda expected=expected: all(answer.is_answered() for answer in expected)
+            )
             if number % FRESH_EVERY < MAX_AT_ONCE and line.is_own:
                 await line.says("/new")
             await self.clock.sleep(self.chance.uniform(*PAUSES_S))
 
-    async def _say(self, line: Line, key: str) -> Owed:
-        owed = Owed(key=key, chat=line.chat, action=await line.says(key))
-        self.books.owed.append(owed)
-        return owed
+    async def _say(self, line: Line, key: str) -> ExpectedAnswer:
+        expected = ExpectedAnswer(key=key, chat=line.chat, action=await line.says(key))
+        self.books.expected.append(expected)
+        return expected
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Wait until something holds, however long that takes; looks whenever all places were seen."""
-        while not (found := holds()):
-            await self._looked.wait()
+        while not (found := condition()):
+            await self._refreshed.wait()
         return found

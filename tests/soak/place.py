@@ -79,7 +79,7 @@ class Line(Protocol):
 
     @property
     def is_own(self) -> bool:
-        """Nobody else writes there."""
+        """This person alone writes there."""
         ...
 
     @property
@@ -135,11 +135,11 @@ class Place(ABC):
         """See what stands now."""
 
     async def operate(self) -> None:
-        """Be Olga: approve what is asked, once."""
+        """Be Olga: approve each open request, once."""
         raise NotImplementedError
 
     def troubles(self) -> Mapping[str, Trouble]:
-        """Return what may go wrong here, by what it is called."""
+        """Return what may go wrong here, by its name."""
         return {}
 
     def let_fail(self, befalls: Callable[[str], bool]) -> None:
@@ -173,8 +173,12 @@ class Place(ABC):
     ) -> list[str]:
         """Return what was done about a message, line by line."""
         del action, began, turns
-        here = chat.from_bot
-        about = [number for number, one in enumerate(here) if key in one.text]
-        near = [one for at, one in enumerate(here) if any(abs(at - it) <= NEAR for it in about)]
-        stand = [f"    stands {one.id:4} {one.text[-SHOWN_CHARS:]!r}" for one in near]
+        messages = chat.from_bot
+        about = [number for number, message in enumerate(messages) if key in message.text]
+        near = [
+            message
+            for at, message in enumerate(messages)
+            if any(abs(at - it) <= NEAR for it in about)
+        ]
+        stand = [f"    stands {message.id:4} {message.text[-SHOWN_CHARS:]!r}" for message in near]
         return [f"  {key} in {chat.id}:", *stand]

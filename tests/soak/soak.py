@@ -11,6 +11,7 @@ from tests.bench.process import pss_mib
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import PATIENCE_S, PROGRAM, DaemonProcess, Launch, spawn
 from tests.journeys.harness import ends_cleanly, open_harness
+from tests.soak.expected import Sums
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat, measure, memory_halves
 from tests.soak.model import SoakModel
 from tests.soak.on_discord import OnDiscord
@@ -18,7 +19,6 @@ from tests.soak.on_email import OnEmail
 from tests.soak.on_slack import OnSlack
 from tests.soak.on_telegram import OnTelegram
 from tests.soak.on_this_machine import OnTheTerminal, OnTheWeb
-from tests.soak.owed import Sums
 from tests.soak.people import Crowd
 from tests.soak.place import Place, Tables
 from tests.soak.troubles import Troubles
@@ -62,12 +62,12 @@ class Soak(Value):
     channels: Sequence[str] = ("telegram",)
 
 
-class Came(Value):
-    """What it came to.
+class SoakResult(Value):
+    """What the soak found.
 
     Attributes:
         growth: What grew that should not, in words.
-        stalls: What the daemon said of its event loop where that held everybody up.
+        stalls: What the daemon said of its event loop where that delayed every chat.
     """
 
     sums: Sums
@@ -87,7 +87,7 @@ async def soaked(
     tell: Callable[[str], None],
     command: tuple[str, ...] = (PROGRAM,),
     launch: Launch = spawn,
-) -> Came:
+) -> SoakResult:
     """Soak, and tell how it goes, line by line.
 
     Args:
@@ -101,12 +101,12 @@ async def soaked(
         f"seed {soak.seed}, {soak.people} people on each of {', '.join(soak.channels)}, "
         f"{soak.seconds:g} s"
     )
-    async with _opened(soak, directory, command=command, launch=launch) as here:
-        return await _Run(soak=soak, here=here, directory=directory, tell=tell).run()
+    async with _open_world(soak, directory, command=command, launch=launch) as world:
+        return await _Run(soak=soak, world=world, directory=directory, tell=tell).run()
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Here:
+class _World:
     """Where it takes place."""
 
     places: Sequence[Place]
@@ -117,23 +117,25 @@ class _Here:
 
 
 @asynccontextmanager
-async def _opened(
+async def _open_world(
     soak: Soak, directory: Path, *, command: tuple[str, ...], launch: Launch
-) -> AsyncGenerator[_Here]:
-    """Open every place, and the daemon when they stand; at the end it is told to end, and does."""
+) -> AsyncGenerator[_World]:
+    """Open every place, and the daemon when they stand; then stop it and check that it ends."""
     places = [PLACES[channel](random.Random(f"{soak.seed} {channel}")) for channel in soak.channels]
     model = SoakModel(random.Random(f"{soak.seed} model"))
     async with open_harness(directory, model, lambda: None) as harness, AsyncExitStack() as stack:
         group = harness.group
-        told = {
+        tables = {
             place.name: await place.open(stack, group, soak.people, directory) for place in places
         }
-        operated = next((one for one in OPERATED if one in told), "")
-        secrets = {key: value for one in told.values() for key, value in one.secrets.items()}
+        operated = next((channel for channel in OPERATED if channel in tables), "")
+        secrets = {
+            key: value for channel in tables.values() for key, value in channel.secrets.items()
+        }
         daemon = harness.daemon(
-            _tables(told, operated), environment=secrets, command=command, launch=launch
+            _tables(tables, operated), environment=secrets, command=command, launch=launch
         )
-        here = _Here(
+        world = _World(
             places=places,
             operator=next((place for place in places if place.name == operated), None),
             model=model,
@@ -142,30 +144,30 @@ async def _opened(
         )
         async with ends_cleanly(daemon, secrets):
             await daemon.start()
-            yield here
+            yield world
 
 
-def _tables(told: Mapping[str, Tables], operated: str) -> Mapping[str, object]:
+def _tables(tables: Mapping[str, Tables], operated: str) -> Mapping[str, object]:
     """Return the configuration; who writes on several platforms is one person."""
-    most = max((len(one.people) for one in told.values()), default=0)
+    most = max((len(channel.people) for channel in tables.values()), default=0)
     people: list[dict[str, object]] = [
         {
             "name": f"p{number}",
             "ids": [
-                f"{name}:{one.people[number]}"
-                for name, one in told.items()
-                if number < len(one.people)
+                f"{name}:{channel.people[number]}"
+                for name, channel in tables.items()
+                if number < len(channel.people)
             ],
         }
         for number in range(most)
     ]
     if operated:
-        olga = f"{operated}:{told[operated].operator}"
+        olga = f"{operated}:{tables[operated].operator}"
         people.append({"name": "olga", "ids": [olga], "roles": ["operator"]})
     return {
         "provider": {"attempts": 5},
         "approvals": {"timeout_s": 3600.0},
-        "channels": {name: dict(one.channel) for name, one in told.items()},
+        "channels": {name: dict(channel.channel) for name, channel in tables.items()},
         "people": people,
     }
 
@@ -178,7 +180,7 @@ def stalls_in(logged: str) -> tuple[str, ...]:
 @dataclass(eq=False, kw_only=True)
 class _Run:
     soak: Soak
-    here: _Here
+    world: _World
     directory: Path
     tell: Callable[[str], None]
 
@@ -187,46 +189,46 @@ class _Run:
         self._began = self._clock.monotonic()
         self._looks: list[Measured] = []
         self._crowd = Crowd(
-            places=self.here.places,
-            operator=self.here.operator,
+            places=self.world.places,
+            operator=self.world.operator,
             chance=random.Random(f"{self.soak.seed} people"),
             is_over=lambda: self._passed_s() >= self.soak.seconds,
         )
         self._troubles = Troubles(
             crowd=self._crowd,
-            daemon=self.here.daemon,
+            daemon=self.world.daemon,
             chance=random.Random(f"{self.soak.seed} troubles"),
             kills_until=self._began + self.soak.seconds * KILLED_FOR,
             often=self.soak.trouble,
         )
 
-    async def run(self) -> Came:
+    async def run(self) -> SoakResult:
         async with asyncio.TaskGroup() as group:
-            looking = [group.create_task(self._crowd.look())]
+            observers = [group.create_task(self._crowd.look())]
             await self._all_heard()
             begin = self._measured()
-            looking += [
+            observers += [
                 group.create_task(self._tell_progress()),
                 group.create_task(self._look_while_warm()),
             ]
             await self._write()
-            for one in looking:
-                one.cancel()
+            for task in observers:
+                task.cancel()
         # In a thread, for it reads mailboxes as they lie on disk.
         return await asyncio.to_thread(self._sum_up, begin, self._measured())
 
     async def _all_heard(self) -> None:
         """Wait until the bot listens everywhere."""
         async with asyncio.timeout(PATIENCE_S):
-            for place in self.here.places:
+            for place in self.world.places:
                 await self._crowd.until(
-                    lambda one=place: self.here.daemon.check() or one.is_connected
+                    lambda place=place: self.world.daemon.check() or place.is_connected
                 )
 
     async def _write(self) -> None:
         try:
             async with asyncio.timeout(self.soak.seconds + PATIENCE_S), asyncio.TaskGroup() as all_:
-                for place in self.here.places:
+                for place in self.world.places:
                     for line in place.lines:
                         all_.create_task(self._crowd.write(line))
                     all_.create_task(self._troubles.make(place))
@@ -234,21 +236,21 @@ class _Run:
         except TimeoutError:
             self.tell(f"after {PATIENCE_S:g} s more there are still answers missing")
 
-    # --- what is told ----------------------------------------------------------------------------
+    # --- the report ----------------------------------------------------------------------------
 
     async def _tell_progress(self) -> None:
         while True:
             await self._clock.sleep(PROGRESS_S)
-            self.here.daemon.check()
-            owed, made = self._crowd.books.owed, self._troubles.made
-            waiting = sum(not one.is_answered() for one in owed[-10 * self.soak.people :])
+            self.world.daemon.check()
+            expected, made = self._crowd.books.expected, self._troubles.made
+            waiting = sum(not answer.is_answered() for answer in expected[-10 * self.soak.people :])
             now = "down"
             with suppress(FileNotFoundError, ProcessLookupError):  # killed at this moment
-                if self.here.daemon.is_running:
-                    now = f"{pss_mib(self.here.daemon.pid):.1f} MiB"
+                if self.world.daemon.is_running:
+                    now = f"{pss_mib(self.world.daemon.pid):.1f} MiB"
             minutes, seconds = divmod(int(self._passed_s()), 60)
             self.tell(
-                f"{minutes:3}:{seconds:02}  {len(owed)} written, {waiting} wait, "
+                f"{minutes:3}:{seconds:02}  {len(expected)} written, {waiting} wait, "
                 f"{sum(made.values())} troubles, {made['kills'] + made['restarts']} ends, {now}"
             )
 
@@ -259,22 +261,22 @@ class _Run:
             await self._clock.sleep(self.soak.seconds / LOOKS)
 
     def _measured(self) -> Measured:
-        answered = sum(one.is_answered() for one in self._crowd.books.owed)
-        return measure(self.here.daemon.pid, self.directory / "data", answered)
+        answered = sum(answer.is_answered() for answer in self._crowd.books.expected)
+        return measure(self.world.daemon.pid, self.directory / "data", answered)
 
-    def _sum_up(self, begin: Measured, end: Measured) -> Came:
+    def _sum_up(self, begin: Measured, end: Measured) -> SoakResult:
         middle = self._looks[0]
         earlier, later = memory_halves(self._looks)
-        early = [place.too_early(self._troubles.lives) for place in self.here.places]
+        early = [place.too_early(self._troubles.lives) for place in self.world.places]
         orders = {
             line.chat.id: order
-            for place, order in [(place, place.order()) for place in self.here.places]
+            for place, order in [(place, place.order()) for place in self.world.places]
             for line in place.lines
         }
         sums = self._crowd.books.sums(
             exceeded=sum(count for count, _ in early),
-            runs=self.here.bench.ran("knock"),
-            order=lambda one: orders[one.chat.id](one.action),
+            runs=self.world.bench.ran("knock"),
+            order=lambda answer: orders[answer.chat.id](answer.action),
         )
         growth = [
             what
@@ -285,13 +287,15 @@ class _Run:
             if not is_flat
         ]
         made = ", ".join(f"{count} {what}" for what, count in sorted(self._troubles.made.items()))
-        self.tell(f"troubles: {made}, {self.here.model.faults} of the model")
-        owed = self._crowd.books.owed
+        self.tell(f"troubles: {made}, {self.world.model.faults} of the model")
+        expected = self._crowd.books.expected
         counts = [
-            f"{sum(one.chat is line.chat for one in owed for line in place.lines)} on {place.name}"
-            for place in self.here.places
+            f"{sum(answer.chat is line.chat for answer in expected for line in place.lines)} on {place.name}"
+            for place in self.world.places
         ]
-        self.tell(f"messages: {len(owed)} ({', '.join(counts)}), possible repeats: {sums.repeats}")
+        self.tell(
+            f"messages: {len(expected)} ({', '.join(counts)}), possible repeats: {sums.repeats}"
+        )
         for what, keys in (
             ("lost", sums.lost),
             ("doubled", sums.doubled),
@@ -316,21 +320,25 @@ class _Run:
             f"{middle.bytes_each(begin):,.0f} bytes, then {end.bytes_each(middle):,.0f}"
             f" ({'not ' if 'disk' in growth else ''}flat)"
         )
-        stalls = stalls_in(self.here.daemon.stderr)
+        stalls = stalls_in(self.world.daemon.stderr)
         self.tell(f"stalls of the event loop: {len(stalls)}")
         for line in stalls[:5]:
             self.tell(line)
-        return Came(sums=sums, growth=tuple(growth), stalls=stalls)
+        return SoakResult(sums=sums, growth=tuple(growth), stalls=stalls)
 
     def _histories(self, keys: tuple[str, ...]) -> list[str]:
         """Return what was done about the messages of these keys, line by line."""
-        places = {line.chat.id: place for place in self.here.places for line in place.lines}
+        places = {line.chat.id: place for place in self.world.places for line in place.lines}
         return [
             line
-            for one in self._crowd.books.owed
-            if one.key in keys
-            for line in places[one.chat.id].history(
-                one.key, one.chat, one.action, began=self._began, turns=self._troubles.turns
+            for answer in self._crowd.books.expected
+            if answer.key in keys
+            for line in places[answer.chat.id].history(
+                answer.key,
+                answer.chat,
+                answer.action,
+                began=self._began,
+                turns=self._troubles.turns,
             )
         ]
 

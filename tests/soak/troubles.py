@@ -42,12 +42,12 @@ class Troubles:
     async def make(self, place: Place) -> None:
         """Let calls to a place fail now and then, and one thing go wrong there after another."""
         place.let_fail(lambda fault: self._befalls(f"{place.name}: {fault}"))
-        deeds = [*place.troubles().items()]
+        troubles = [*place.troubles().items()]
         while not self.crowd.is_over():
             await self.crowd.clock.sleep(self.chance.uniform(*PAUSES_S) / self.often)
-            what, deed = self.chance.choice(deeds)
+            what, trouble = self.chance.choice(troubles)
             self._happens(f"{place.name}: {what}")
-            await deed()
+            await trouble()
 
     async def kill(self) -> None:
         """Kill the daemon again and again, and tell it to end now and then."""

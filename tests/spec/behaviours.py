@@ -26,7 +26,7 @@ def listed() -> dict[str, str]:
 
 
 def find_tests(source: str) -> Iterator[tuple[str, str]]:
-    """Yield each test of a file, and what is said of it."""
+    """Yield each test of a file, and its docstring."""
     for node in ast.walk(ast.parse(source)):
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if (is_function and node.name.startswith("test_")) or (
@@ -42,8 +42,8 @@ def proofs() -> Mapping[str, list[str]]:
     for path in sorted(TESTS.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         # suites that others import hold tests as well; most files name nothing
-        for test, said in find_tests(source) if _ID.search(source) else ():
-            for name in set(_ID.findall(said)):
+        for test, docstring in find_tests(source) if _ID.search(source) else ():
+            for name in set(_ID.findall(docstring)):
                 found[name].append(f"{path.relative_to(TESTS.parent)}::{test}")
     return found
 

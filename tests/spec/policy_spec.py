@@ -96,12 +96,12 @@ def like(text: str, pattern: str) -> bool:
     return text != "" and text[0] == pattern[0] and like(text[1:], pattern[1:])
 
 
-def meet(one: str, other: str) -> bool:
+def meet(first: str, second: str) -> bool:
     """Some text is meant by both patterns; a text without `*` means itself."""
-    if "" in {one, other}:
-        return set(one + other) <= {"*"}
-    if one[0] == "*":
-        return meet(one[1:], other) or meet(one, other[1:])
-    if other[0] == "*":
-        return meet(other, one)
-    return one[0] == other[0] and meet(one[1:], other[1:])
+    if "" in {first, second}:
+        return set(first + second) <= {"*"}
+    if first[0] == "*":
+        return meet(first[1:], second) or meet(first, second[1:])
+    if second[0] == "*":
+        return meet(second, first)
+    return first[0] == second[0] and meet(first[1:], second[1:])

@@ -21,8 +21,8 @@ PROMISES = (
     *(f"S2-{number}" for number in ("01", "02", "03", "06", "10", "19", "20")),
 )
 EXCUSED = {
-    (one, "terminal"): "nobody is a stranger: its owner alone opens the socket"
-    for one in ("P4", "S2-03")
+    (promise, "terminal"): "no stranger exists: its owner alone opens the socket"
+    for promise in ("P4", "S2-03")
 }
 """Cells without a test, and why."""
 PLACES = ("contract", "journeys", "faults", "soak", "unit/channels")
@@ -40,8 +40,8 @@ def collected() -> Iterator[str]:
 
 
 @cache
-def said_in(path: str) -> dict[str, str]:
-    """Return what is said of each test of a file."""
+def docstrings(path: str) -> dict[str, str]:
+    """Return the docstring of each test of a file."""
     return dict(find_tests((TESTS.parent / path).read_text(encoding="utf-8")))
 
 
@@ -52,7 +52,7 @@ def proofs() -> dict[tuple[str, str], list[str]]:
         path, _, rest = test.partition("::")
         name, _, parameters = rest.partition("[")
         words = {*_WORDS.split(path), *_WORDS.split(parameters)}
-        for promise in set(_ID.findall(said_in(path).get(name, ""))):
+        for promise in set(_ID.findall(docstrings(path).get(name, ""))):
             for channel in words.intersection(CHANNELS):
                 found[promise, channel].append(test)
     return {
@@ -71,7 +71,11 @@ def main() -> None:
         lines.append(f"\n{promise}")
         shown = ((channel, proved.get((promise, channel))) for channel in CHANNELS)
         lines += [f"    {channel:9} {tests[0][:_USUAL_CHARS]}" for channel, tests in shown if tests]
-        lines += [f"    {one:9} {why}" for (which, one), why in EXCUSED.items() if which == promise]
+        lines += [
+            f"    {channel:9} {reason}"
+            for (of, channel), reason in EXCUSED.items()
+            if of == promise
+        ]
     sys.stdout.write("\n".join(lines) + "\n")
 
 

@@ -90,7 +90,7 @@ def _all_of(parts: Iterable[str]) -> str:
     return "(" + " && ".join([*parts] or ["true"]) + ")"
 
 
-def asked(statements: list[Statement], query: Query) -> str:
+def cedar_decision(statements: list[Statement], query: Query) -> str:
     """Return allow, ask or deny, as Cedar decides it."""
     names = ["anyone", f"channel:{query.principal.channel}"]
     names += [f"role:{role}" for role in query.principal.roles]
@@ -140,12 +140,12 @@ def _context(query: Query) -> dict[str, object]:
 def test_the_policy_decides_as_cedar_does(case: Case) -> None:
     """Allow, ask and deny equal what Cedar says of the same statements."""
     statements, query = case
-    assert PolicySet(statements).decide(query).effect == asked(statements, query)
+    assert PolicySet(statements).decide(query).effect == cedar_decision(statements, query)
 
 
 @pytest.mark.parametrize("effect", ["allow", "ask", "deny"])
 def test_the_comparison_meets_every_answer(effect: str) -> None:
     """Cases that all ended alike would prove nothing: each answer comes up often."""
     random = Random(20261121)
-    answers = [asked(*draw_case(random, RESOURCES)) for _ in range(150)]
+    answers = [cedar_decision(*draw_case(random, RESOURCES)) for _ in range(150)]
     assert answers.count(effect) >= 10

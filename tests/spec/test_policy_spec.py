@@ -36,7 +36,7 @@ def test_the_policy_decides_as_its_sentences_say(case: Case) -> None:
 
 @given(case=cases)
 def test_what_may_run_or_be_asked_about_could(case: Case) -> None:
-    """Whatever of a call is left open; so nothing that somebody may call is kept from them. K18."""
+    """Whatever of a call is left open; so no call that a person may make is kept from them. K18."""
     statements, query = case
     if not query.action.startswith("tool:") or verdict(statements, query)[0] == "deny":
         return
@@ -60,15 +60,15 @@ def test_an_explanation_says_of_each_statement_what_the_decision_used(seed: int)
     statements, query = draw_case(Random(seed))
     decision = PolicySet(statements).decide(query)
     explained = PolicySet(statements).explain(query)
-    assert [one.statement.id for one in explained] == sorted(
+    assert [entry.statement.id for entry in explained] == sorted(
         statement.id for statement in statements
     )
     assert decision.statements == tuple(
-        one.statement.id
-        for one in explained
-        if one.matched and one.statement.effect == decision.effect
+        entry.statement.id
+        for entry in explained
+        if entry.matched and entry.statement.effect == decision.effect
     )
-    assert all(one.matched or one.reason for one in explained)
+    assert all(entry.matched or entry.reason for entry in explained)
 
 
 @given(case=cases, place=st.sampled_from(PLACES), answered=st.sets(st.sampled_from(STATEMENTS)))
@@ -87,12 +87,12 @@ def test_a_wildcard_matches_what_its_definition_matches(text: str, pattern: str)
     assert policy.wildcard(pattern)(text) == like(text, pattern)
 
 
-@given(one=st.text("ab*", max_size=4), other=st.text("ab*", max_size=4))
-def test_patterns_overlap_exactly_when_a_text_matches_both(one: str, other: str) -> None:
+@given(first=st.text("ab*", max_size=4), second=st.text("ab*", max_size=4))
+def test_patterns_overlap_exactly_when_a_text_matches_both(first: str, second: str) -> None:
     """Both implementations agree with trying every text that could be the shortest witness."""
     texts = ("".join(letters) for size in range(9) for letters in product("ab", repeat=size))
-    both = any(like(text, one) and like(text, other) for text in texts)
-    assert policy.overlaps(one, other) == meet(one, other) == both
+    matches_both = any(like(text, first) and like(text, second) for text in texts)
+    assert policy.overlaps(first, second) == meet(first, second) == matches_both
 
 
 # --- the comparison bites ------------------------------------------------------------------------

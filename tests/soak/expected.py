@@ -1,4 +1,4 @@
-"""What people are owed, and what came of it, read from the chats as they stand."""
+"""The answers that people expect, and the messages that the chats show."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ LOOK_BACK = 60
 """Messages of a chat among which the answer to a new one stands."""
 
 
-class Owed(Value):
+class ExpectedAnswer(Value):
     """A message that is to be answered once.
 
     Attributes:
@@ -39,14 +39,14 @@ class Owed(Value):
     def places(self) -> tuple[list[int], list[int]]:
         """Return the ids of the messages that end its answer: plain ones, and possible repeats."""
         found = [message for message in self.chat.from_bot if self._is_end(message.text)]
-        plain = [one.id for one in found if not one.text.endswith(REPEAT)]
-        return plain, [one.id for one in found if one.text.endswith(REPEAT)]
+        plain = [message.id for message in found if not message.text.endswith(REPEAT)]
+        return plain, [message.id for message in found if message.text.endswith(REPEAT)]
 
     def _is_end(self, text: str) -> bool:
         return text.removesuffix(REPEAT).endswith(self.end)
 
 
-def _as_written(_one: Owed) -> int:
+def _in_written_order(_: ExpectedAnswer) -> int:
     return 0
 
 
@@ -81,10 +81,14 @@ class Sums(Value):
 class Books:
     """All that was written, in order."""
 
-    owed: list[Owed] = field(default_factory=list[Owed])
+    expected: list[ExpectedAnswer] = field(default_factory=list[ExpectedAnswer])
 
     def sums(
-        self, *, exceeded: int, runs: list[str], order: Callable[[Owed], int] = _as_written
+        self,
+        *,
+        exceeded: int,
+        runs: list[str],
+        order: Callable[[ExpectedAnswer], int] = _in_written_order,
     ) -> Sums:
         """Return what it came to; `order` numbers messages of one chat that are out of order by it."""
         lost: list[str] = []
@@ -92,18 +96,18 @@ class Books:
         out_of_order: list[str] = []
         repeats = 0
         newest: dict[Hashable, int] = {}
-        for one in sorted(self.owed, key=order):
-            plain, marked = one.places()
+        for expected in sorted(self.expected, key=order):
+            plain, marked = expected.places()
             repeats += len(marked)
             if not plain and not marked:
-                lost.append(one.key)
+                lost.append(expected.key)
                 continue
             if len(plain) > 1:
-                doubled.append(one.key)
+                doubled.append(expected.key)
             first = min(plain + marked)
-            if first < newest.get(one.chat.id, 0):
-                out_of_order.append(one.key)
-            newest[one.chat.id] = max(first, newest.get(one.chat.id, 0))
+            if first < newest.get(expected.chat.id, 0):
+                out_of_order.append(expected.key)
+            newest[expected.chat.id] = max(first, newest.get(expected.chat.id, 0))
         twice = sorted({what for what in runs if runs.count(what) > 1})
         return Sums(
             lost=tuple(lost),
