@@ -67,7 +67,9 @@ def calls(number: int, *sizes: int, written: int = 0, thought: int = 0) -> tuple
 def talk(turns: int, words: int = 1) -> tuple[Message, ...]:
     """Make turns without calls, and the newest one's own message."""
     past = (
-        one for n in range(turns) for one in (said(n, words), AssistantMessage(content=f"yes {n}"))
+        message
+        for n in range(turns)
+        for message in (said(n, words), AssistantMessage(content=f"yes {n}"))
     )
     return (*past, said(turns))
 
@@ -79,8 +81,8 @@ def inputs(
     return replace(RequestInputs(parts=(PROMPT,), messages=messages, start=at), **more)
 
 
-def made(one: RequestInputs) -> Assembled:
-    return assemble(one)
+def made(inputs: RequestInputs) -> Assembled:
+    return assemble(inputs)
 
 
 def window_for(room: int) -> int:
@@ -162,7 +164,7 @@ def test_a_quarter_of_the_window_is_kept_for_the_answer(window: int, reserve: in
 
 
 @pytest.mark.parametrize(
-    ("window", "asked", "turns", "bound"),
+    ("window", "requested", "turns", "bound"),
     [
         (None, 8_000, 0, 8_000),
         (32_000, None, 0, None),
@@ -172,13 +174,13 @@ def test_a_quarter_of_the_window_is_kept_for_the_answer(window: int, reserve: in
     ],
 )
 def test_an_answer_may_be_as_long_as_the_window_lets_it(
-    window: int | None, asked: int | None, turns: int, bound: int | str | None
+    window: int | None, requested: int | None, turns: int, bound: int | str | None
 ) -> None:
     """Else an endpoint refuses the request; a quarter of the window is there in any case."""
-    one = replace(inputs(talk(turns), window=window), max_output_tokens=asked)
-    request = made(one)
+    inputs_ = replace(inputs(talk(turns), window=window), max_output_tokens=requested)
+    request = made(inputs_)
     rest = (window or 0) - request.tokens
-    assert answer_tokens(one, request) == (rest if bound == "the rest" else bound)
+    assert answer_tokens(inputs_, request) == (rest if bound == "the rest" else bound)
 
 
 def test_the_room_is_the_least_that_is_known() -> None:
@@ -191,7 +193,7 @@ def test_the_room_is_the_least_that_is_known() -> None:
 
 
 def test_without_a_window_nothing_is_cut() -> None:
-    """Nobody knows what for; the endpoint will say."""
+    """The limit is unknown; the endpoint reports it."""
     whole = made(inputs(talk(400, 20)))
     assert (len(whole.messages), whole.is_cut) == (802, False)
 
@@ -203,9 +205,9 @@ def test_the_oldest_turns_are_left_out_first() -> None:
     assert whole.is_cut
     assert whole.tokens <= 1_500
     assert "They met." in whole.messages[0].content
-    kept = whole.messages[1:]
-    assert kept == history[-len(kept) :]
-    longer = made(inputs(history[-len(kept) - 2 :], window=2_000, summary="They met."))
+    tail = whole.messages[1:]
+    assert tail == history[-len(tail) :]
+    longer = made(inputs(history[-len(tail) - 2 :], window=2_000, summary="They met."))
     assert longer.messages == whole.messages, "as much as there is room for"
 
 
@@ -247,9 +249,9 @@ def test_a_turn_too_large_is_cut_between_rounds() -> None:
 def test_the_last_results_lose_their_middle_when_nothing_else_is_left() -> None:
     """Whatever tools return, the request fits; the receipt stays at the end."""
     token = "zc-receipt-1700000000-" + "A" * 43
-    (asked, result) = calls(0, 900)
+    (call, result) = calls(0, 900)
     signed = replace(result, content=f"{result.content}\n[receipt: {token}]")
-    whole = made(inputs((said(0), asked, signed, *calls(1, 1)), start=0, window=4_096))
+    whole = made(inputs((said(0), call, signed, *calls(1, 1)), start=0, window=4_096))
     assert whole.tokens <= 3_072
     assert "characters left out for lack of room" in whole.messages[3].content
     assert whole.messages[3].content.endswith(f"\n[receipt: {token}]")
@@ -284,9 +286,9 @@ def test_the_last_calls_stay_when_even_their_ends_are_too_many() -> None:
     assert whole.tokens <= 3_072
     assert whole.messages[1] == said(0)
     assert whole.messages[3:] == (*newest[-16:], NOTE)
-    asked = whole.messages[2]
-    assert isinstance(asked, AssistantMessage)
-    assert [call.id for call in asked.tool_calls] == [f"c{number}" for number in range(16, 32)]
+    call = whole.messages[2]
+    assert isinstance(call, AssistantMessage)
+    assert [call.id for call in call.tool_calls] == [f"c{number}" for number in range(16, 32)]
 
 
 def test_what_can_not_be_made_to_fit_is_sent_as_small_as_it_gets() -> None:
@@ -345,24 +347,26 @@ def test_every_request_fits_and_pairs(
     whole = made(inputs(messages, start=start, window=window, tools=(TOOL,)))
     assert whole.tokens <= window - reserve_of(window)
     assert messages[start] in whole.messages
-    owed = 0
+    missing = 0
     for message in whole.messages:
-        assert (owed > 0) == isinstance(message, ToolMessage)
-        owed = (
-            len(message.tool_calls) if isinstance(message, AssistantMessage) else owed - (owed > 0)
+        assert (missing > 0) == isinstance(message, ToolMessage)
+        missing = (
+            len(message.tool_calls)
+            if isinstance(message, AssistantMessage)
+            else missing - (missing > 0)
         )
 
 
 def test_what_fills_the_window_adds_up() -> None:
     """The estimates of the parts are brought to the expected sum."""
-    one = inputs(
+    inputs_ = inputs(
         (*talk(2), *calls(0, 3)), start=4, tools=(TOOL,), summary="They met.", window=9_000
     )
-    whole = made(one)
-    found = shares(one, whole)
+    whole = made(inputs_)
+    found = shares(inputs_, whole)
     assert list(found) == ["prompt", "summary", "messages", "results", "tools"]
     assert whole.tokens - 5 <= sum(found.values()) <= whole.tokens
-    assert "summary" not in shares(replace(one, summary=""), whole)
+    assert "summary" not in shares(replace(inputs_, summary=""), whole)
 
 
 @pytest.mark.parametrize("group", [False, True])
@@ -375,24 +379,24 @@ def test_thirty_turns_share_their_beginning(group: bool) -> None:
     history: tuple[Message, ...] = ()
     for number in range(30):
         person = f"person {number % 3}"
-        whom = person if group else "Ann"
-        request = context_request(whom, has_tools=True, group=group)
+        reader = person if group else "Ann"
+        request = context_request(reader, has_tools=True, group=group)
         prompt = f"{setting(request)}\n\n{rules(request)}"
         start = len(history)
         history += (UserMessage(content=f"{person}: {WORDS}{number}"),)
         for more in (calls(number, 12), (AssistantMessage(content=f"Done {number}."),)):
-            one = inputs(
+            inputs_ = inputs(
                 history, parts=(PromptPart(name="prompt", text=prompt),), start=start, window=60_000
             )
-            request = ModelRequest(messages=lay_out(one).messages, tools=(TOOL,))
-            bodies.append(_told(request))
+            request = ModelRequest(messages=lay_out(inputs_).messages, tools=(TOOL,))
+            bodies.append(_as_read(request))
             history += more
     lost = [1 - _common(before, after) / len(before) for before, after in pairwise(bodies)]
     assert sum(share > 0 for share in lost) <= 30 // 4
     assert sum(lost) / len(lost) < 0.06, "of what an endpoint could have kept, on average"
 
 
-def _told(request: ModelRequest) -> bytes:
+def _as_read(request: ModelRequest) -> bytes:
     """Return what a model reads of a request, in its order: tools, then messages."""
     body = encode_request(
         replace(request, messages=tuple(alternating(request.messages))), model="m", options={}
@@ -407,7 +411,7 @@ def _common(before: bytes, after: bytes) -> int:
     )
 
 
-looks = st.lists(
+requests = st.lists(
     st.tuples(
         st.integers(1, 9), st.sampled_from(["", "read_result"]), st.sampled_from([None, 900])
     ),
@@ -416,15 +420,15 @@ looks = st.lists(
 )
 
 
-@given(looks=looks, sizes=st.lists(st.integers(0, 9), min_size=1, max_size=3))
+@given(requests=requests, sizes=st.lists(st.integers(0, 9), min_size=1, max_size=3))
 def test_what_an_earlier_request_taught_changes_no_message_of_a_later_one(
-    looks: list[tuple[int, str, int | None]], sizes: list[int]
+    requests: list[tuple[int, str, int | None]], sizes: list[int]
 ) -> None:
-    """Results that were shortened before are not again, and read the same; whoever reads them."""
+    """Results that were shortened before are not again, and read the same, with any reader."""
     turns = [(said(n), *calls(n, *sizes), AssistantMessage(content="ok")) for n in range(9)]
     cache = TokenCache()
-    for count, reader, window in looks:
-        messages = tuple(one for turn in turns[:count] for one in turn)
+    for count, reader, window in requests:
+        messages = tuple(message for turn in turns[:count] for message in turn)
         start = len(messages) - len(turns[0])
         inputs = RequestInputs(
             parts=(PROMPT,), messages=messages, start=start, reader=reader, window=window

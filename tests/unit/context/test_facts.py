@@ -19,20 +19,20 @@ from zeroclaw.context.tokens import of_message
 from zeroclaw.message import Message
 
 
-def asked(
-    *known: str, gone: tuple[Message, ...] = (said(1),), max_tokens: int = 3_000
+def facts_request(
+    *known: str, left_out: tuple[Message, ...] = (said(1),), max_tokens: int = 3_000
 ) -> tuple[Message, ...]:
-    return compaction.question_messages(facts_question(known, max_tokens), gone, max_tokens)
+    return compaction.question_messages(facts_question(known, max_tokens), left_out, max_tokens)
 
 
-def told(request: tuple[Message, ...]) -> list[dict[str, str]]:
+def lines_of(request: tuple[Message, ...]) -> list[dict[str, str]]:
     return [json.loads(line) for line in request[1].content.splitlines()]
 
 
 def test_the_messages_are_told_as_data_behind_what_is_known() -> None:
     """So that nothing is noted twice, and nothing in them is obeyed."""
-    request = asked("Ann likes tea.", "Ann has a cat.", gone=(said(1), *calls(0, 1)))
-    assert [next(iter(line)) for line in told(request)] == [
+    request = facts_request("Ann likes tea.", "Ann has a cat.", left_out=(said(1), *calls(0, 1)))
+    assert [next(iter(line)) for line in lines_of(request)] == [
         "known already",
         "known already",
         "person",
@@ -44,13 +44,15 @@ def test_the_messages_are_told_as_data_behind_what_is_known() -> None:
 
 def test_of_what_is_known_the_newest_is_told() -> None:
     many = [f"{number}: {'x' * 400}" for number in range(50)]
-    found = [line["known already"] for line in told(asked(*many)) if "known already" in line]
+    found = [
+        line["known already"] for line in lines_of(facts_request(*many)) if "known already" in line
+    ]
     assert found == many[: len(found)]
     assert 1 <= len(found) <= MAX_KNOWN_CHARS // 400
 
 
 def test_it_is_made_to_fit() -> None:
-    request = asked("Ann likes tea.", gone=talk(200, 5), max_tokens=1_500)
+    request = facts_request("Ann likes tea.", left_out=talk(200, 5), max_tokens=1_500)
     assert sum(map(of_message, request)) <= 1_500
 
 
@@ -79,4 +81,4 @@ def test_whatever_a_model_says_its_facts_are_few_short_lines(text: str) -> None:
     for said_so in (text, "\n".join(f'"{n} {text}"' for n in range(20))):
         found = parse_facts(said_so)
         assert len(found) <= MAX_FACTS
-        assert all(len(one) <= FACT_CHARS and len(one.splitlines()) == 1 for one in found)
+        assert all(len(fact) <= FACT_CHARS and len(fact.splitlines()) == 1 for fact in found)

@@ -63,15 +63,15 @@ def test_reasoning_of_a_plain_answer_stays_home() -> None:
 
 def test_the_stored_messages_are_left_alone() -> None:
     """A fresh tuple; storage keeps the reasoning (S1-26, S1-29)."""
-    kept = list(STORED)
-    prepared = prepare_request_messages(kept)
-    assert kept == list(STORED)
+    stored = list(STORED)
+    prepared = prepare_request_messages(stored)
+    assert stored == list(STORED)
     assert prepared is not STORED
     assert ANSWER.reasoning == "Now I know."
 
 
 def test_reasoning_is_one_normalised_text_whatever_it_was_called() -> None:
-    """The stored message has one reasoning field; nobody downstream sees the wire's names (S1-24)."""
+    """The stored message has one reasoning field; the rest of the daemon never sees the wire's names (S1-24)."""
     flat = AssistantMessage(tool_calls=CALLS[:1], reasoning="because")
     assert prepare_request_messages([flat]) == (flat,)
 
@@ -80,11 +80,11 @@ def test_notes_go_along_with_the_newest_words_of_a_person() -> None:
     """Before them, so that what was sent before begins the same; what the runtime wrote has none."""
     edited = UserMessage(content="[edited]", note="edited")
     later = UserMessage(content="And Paris?")
-    asked = (*STORED, later, ASKING, SUNNY, RAINY, edited)
-    prepared = prepare_request_messages(asked, notes="[Ada lives in Paris]")
+    messages = (*STORED, later, ASKING, SUNNY, RAINY, edited)
+    prepared = prepare_request_messages(messages, notes="[Ada lives in Paris]")
     noted = UserMessage(content="[Ada lives in Paris]\n\nAnd Paris?")
-    plain = prepare_request_messages(asked)
-    assert prepared == tuple(noted if one is later else one for one in plain)
+    plain = prepare_request_messages(messages)
+    assert prepared == tuple(noted if message is later else message for message in plain)
 
 
 def test_notes_without_words_of_a_person_go_nowhere() -> None:
@@ -122,40 +122,44 @@ def test_a_line_stands_for_files_that_are_old() -> None:
     later = [UserMessage(content=f"{number}") for number in range(FILES_STAY - 1)]
     edited = UserMessage(content="edited", note="edited")
     assert shown([old, ANSWER, *later, edited]) == (old, ANSWER, *later, edited)
-    gone = UserMessage(content="look\n[file 1 is not shown]")
-    assert shown([old, *later, USER]) == (gone, *later, USER)
+    replaced = UserMessage(content="look\n[file 1 is not shown]")
+    assert shown([old, *later, USER]) == (replaced, *later, USER)
 
 
-def said(digests: list[str], note: str) -> UserMessage:
+def user_message(digests: list[str], note: str) -> UserMessage:
     files = tuple(part(digest, size_bytes=ord(digest)) for digest in digests)
     return UserMessage(content="x", note=note, files=files)
 
 
 DIGESTS = st.lists(st.sampled_from("abcdef"), max_size=3)
-SAID = st.builds(said, DIGESTS, st.sampled_from(["", "", "", "edited"]))
+USER_MESSAGES = st.builds(user_message, DIGESTS, st.sampled_from(["", "", "", "edited"]))
 
 
-@given(st.lists(SAID | st.just(ANSWER), max_size=12), st.integers(0, 5), st.integers(0, 400))
+@given(
+    st.lists(USER_MESSAGES | st.just(ANSWER), max_size=12), st.integers(0, 5), st.integers(0, 400)
+)
 def test_what_is_shown_is_new_and_within_its_bounds(
     messages: list[Message], max_files: int, max_bytes: int
 ) -> None:
     """Every file of a person's message is there or has its line; the rest is as it was."""
     after = shown(messages, max_files=max_files, max_bytes=max_bytes)
     people = [
-        (one, two)
-        for one, two in zip(messages, after, strict=True)
-        if isinstance(one, UserMessage) and isinstance(two, UserMessage) and not one.note
+        (before, after_it)
+        for before, after_it in zip(messages, after, strict=True)
+        if isinstance(before, UserMessage) and isinstance(after_it, UserMessage) and not before.note
     ]
-    files = [file for _, two in people for file in two.files]
+    files = [file for _, after_it in people for file in after_it.files]
     assert len(files) <= max_files
     assert sum(file.size_bytes for file in files) <= max_bytes
-    assert not any(two.files for _, two in people[:-FILES_STAY])
-    for one, two in people:
-        assert len(one.files) == len(two.files) + two.content.count("is not shown")
+    assert not any(after_it.files for _, after_it in people[:-FILES_STAY])
+    for before, after_it in people:
+        assert len(before.files) == len(after_it.files) + after_it.content.count("is not shown")
     others = [
         message for message in messages if not isinstance(message, UserMessage) or message.note
     ]
-    assert others == [one for one in after if not isinstance(one, UserMessage) or one.note]
+    assert others == [
+        message for message in after if not isinstance(message, UserMessage) or message.note
+    ]
 
 
 # --- old results as one line each (K14, S3-08, S4-04) ---------------------------------------------
@@ -180,24 +184,29 @@ def turn(number: int, *, results: int = 1, text: str = LONG) -> tuple[Message, .
         )
         for n in range(results)
     )
-    said = UserMessage(content=f"turn {number}")
-    return (said, AssistantMessage(tool_calls=calls), *given_back, AssistantMessage(content="ok"))
+    question = UserMessage(content=f"turn {number}")
+    return (
+        question,
+        AssistantMessage(tool_calls=calls),
+        *given_back,
+        AssistantMessage(content="ok"),
+    )
 
 
 def turns(count: int, *, results: int = 1) -> tuple[Message, ...]:
-    return tuple(one for number in range(count) for one in turn(number, results=results))
+    return tuple(message for number in range(count) for message in turn(number, results=results))
 
 
 def short(messages: tuple[Message, ...], shown: tuple[Message, ...]) -> list[int]:
     """Return which results are shown as one line."""
     pairs = zip(messages, shown, strict=True)
-    results = [(one, as_shown) for one, as_shown in pairs if isinstance(one, ToolMessage)]
-    return [at for at, (one, as_shown) in enumerate(results) if one != as_shown]
+    results = [(result, as_shown) for result, as_shown in pairs if isinstance(result, ToolMessage)]
+    return [at for at, (result, as_shown) in enumerate(results) if result != as_shown]
 
 
 def test_a_stale_result_is_one_line_above_its_receipt() -> None:
     """It says what was there, and the id by which it is read again; its place and call stay."""
-    (result,) = (one for one in turn(0) if isinstance(one, ToolMessage))
+    (result,) = (message for message in turn(0) if isinstance(message, ToolMessage))
     shown = in_one_line(result, reader="read_result")
     assert isinstance(shown, ToolMessage)
     assert shown.content == (
@@ -274,8 +283,10 @@ def test_the_beginning_changes_in_steps_and_results_keep_their_bounds(sizes: lis
     changes = sum(after[: len(before)] != before for before, after in pairwise(views))
     assert changes <= len(sizes) // 4 + sum(sizes) // 10
     for view in views:
-        shown = [one for one in view if isinstance(one, ToolMessage)]
-        assert len([one for one in shown if len(one.content) > 300]) <= 15
-        people = [at for at, one in enumerate(view) if isinstance(one, UserMessage)]
+        shown = [message for message in view if isinstance(message, ToolMessage)]
+        assert len([message for message in shown if len(message.content) > 300]) <= 15
+        people = [at for at, message in enumerate(view) if isinstance(message, UserMessage)]
         old = view[: people[-WHOLE]] if len(people) >= WHOLE else ()
-        assert all(len(one.content) < 300 for one in old if isinstance(one, ToolMessage))
+        assert all(
+            len(message.content) < 300 for message in old if isinstance(message, ToolMessage)
+        )

@@ -32,7 +32,7 @@ PORTS = replace(TIDES, name="ports")
 def offers(
     *statements: Statement, eager: int = 0, skills: tuple[Skill, ...] = (), more: int = 0
 ) -> Offers:
-    specs = (LOOK, POKE, BURN, *(replace(LOOK, name=f"look_{one}") for one in range(more)))
+    specs = (LOOK, POKE, BURN, *(replace(LOOK, name=f"look_{number}") for number in range(more)))
     groups: Mapping[str, str] = {spec.name: "more" for spec in specs[3:]} | {"look": "eyes"}
     return Offers(
         tools={spec.name: PlainTool(spec) for spec in specs},
@@ -51,10 +51,10 @@ def names(tools: Iterable[ToolDefinition]) -> list[str]:
 
 def test_off_the_record_no_tool_is_offered_or_listed_that_leaves_a_trace() -> None:
     """Nor one that was loaded before; skills and what only reads are. K23."""
-    here, loaded = off_the_record("01A"), Loaded(tools=("burn", "look"))
-    assert names(offers(eager=3).definitions(ANN, HERE, Loaded(), here)) == ["look"]
-    listing, *rest = offers(eager=0).definitions(ANN, HERE, loaded, here)
-    assert [one.name for one in rest] == ["look"]
+    conversation, loaded = off_the_record("01A"), Loaded(tools=("burn", "look"))
+    assert names(offers(eager=3).definitions(ANN, HERE, Loaded(), conversation)) == ["look"]
+    listing, *rest = offers(eager=0).definitions(ANN, HERE, loaded, conversation)
+    assert [tool.name for tool in rest] == ["look"]
     assert "poke" not in listing.description
 
 
@@ -93,7 +93,7 @@ def test_what_policy_denies_is_not_there() -> None:
 
 
 def test_a_skill_brings_its_loader() -> None:
-    """Where somebody may have one; without tools or skills there is nothing at all. S3-07."""
+    """Where the person may have one; without tools or skills there is nothing at all. S3-07."""
     mine = offers(eager=9, skills=(TIDES,))
     assert names(mine.definitions(ANN, HERE, Loaded())) == ["load_skills", "look", "poke", "burn"]
     lazy = offers(skills=(TIDES,)).definitions(ANN, HERE, Loaded())
@@ -131,7 +131,7 @@ def test_tools_are_told_apart_by_all_that_decides_and_made_once() -> None:
 
 
 def test_what_the_hour_decides_is_found_out_each_time() -> None:
-    """A policy may name hours; what it says then changes without a reload."""
+    """A policy may name hours, so its answer changes without a reload."""
     hours = [datetime(2026, 11, 21, 12, tzinfo=UTC), datetime(2026, 11, 21, 17, tzinfo=UTC)]
     nights = statement("b", "deny", actions=("tool:burn",), when={"hour_between": [9, 17]})
     policy = PolicySet((ALLOW, nights))
@@ -144,8 +144,8 @@ def test_what_the_hour_decides_is_found_out_each_time() -> None:
 def commands(*statements: Statement, effects: frozenset[Effect] = frozenset({"exec"})) -> Offers:
     """Offers with a shell, and a skill that has a script."""
     shell = PlainTool(replace(POKE, name="shell", effects=effects))
-    one = offers(*statements, skills=(replace(TIDES, files=("high.py",)), PORTS))
-    return replace(one, tools={**one.tools, "shell": shell})
+    offered = offers(*statements, skills=(replace(TIDES, files=("high.py",)), PORTS))
+    return replace(offered, tools={**offered.tools, "shell": shell})
 
 
 NO_TIDES = statement("b", "deny", actions=("tool:shell",), resources=("skill:tides",))
@@ -204,9 +204,9 @@ def ended(name: str, arguments: str = "{}", *, ok: bool = True) -> tuple[ToolCal
 
 def test_a_batch_asks_for_what_its_calls_name() -> None:
     """A tool that was called counts however that ended, a loader only when it ended well."""
-    hostile = extend(Loaded(), [ended(f"{'x' * 9_000}{one}") for one in range(3)])
+    hostile = extend(Loaded(), [ended(f"{'x' * 9_000}{number}") for number in range(3)])
     assert hostile == Loaded(tools=("x" * MAX_NAME_CHARS,))
-    many = extend(Loaded(), [ended(f"t{one}") for one in range(MAX_LOADED + 1)])
+    many = extend(Loaded(), [ended(f"t{number}") for number in range(MAX_LOADED + 1)])
     assert (many.tools[0], len(many.tools)) == ("t1", MAX_LOADED)
     loaded = extend(
         Loaded(tools=("poke",), skills=("ports",)),

@@ -22,14 +22,14 @@ def prompt(person: str = "Sam", *, has_tools: bool = False, group: bool = False)
     return f"{setting(request)}\n\n{rules(request)}"
 
 
-async def test_who_it_is_and_what_is_sensitive_is_said_whoever_asks() -> None:
+async def test_the_identity_and_the_sensitive_rule_are_in_every_prompt() -> None:
     """Each is a provider of one rule that is never cut. S3-06."""
-    for written, said in ((identity, "You are zeroclaw"), (sensitive, "Never repeat, keep")):
+    for written, beginning in ((identity, "You are zeroclaw"), (sensitive, "Never repeat, keep")):
         provider = fixed("it", written)
         assert provider.spec.trusted
         assert provider.spec.priority == 0
         (text,) = await provider.texts(context_request())
-        assert text.text.startswith(said)
+        assert text.text.startswith(beginning)
         assert not text.is_data
         assert text.name == "prompt"
 
@@ -96,8 +96,8 @@ def test_the_same_facts_make_the_same_prompt() -> None:
 def test_off_the_record_the_model_is_told_behind_the_rules() -> None:
     """It can't promise to remember, and does not think that it may write. K23."""
     request = replace(context_request(), conversation=off_the_record("01A"))
-    told = rules(request)
-    assert told.index("no tools here") < told.index("This conversation is off the record")
+    text = rules(request)
+    assert text.index("no tools here") < text.index("This conversation is off the record")
     assert "off the record" not in prompt()
 
 
@@ -127,17 +127,17 @@ async def read(files: WorkspaceFiles) -> tuple[ContextText, ...]:
 
 
 async def test_they_come_in_one_order_and_some_are_rules(tmp_path: Path) -> None:
-    """Who it is, how it talks, whom it talks to, what it knows, how it works."""
+    """Identity, tone, the person, knowledge and method, in this order."""
     furnish(tmp_path, *reversed(NAMES))
     found = await read(files_in(tmp_path / "none", tmp_path))
-    assert [one.name for one in found] == [
+    assert [part.name for part in found] == [
         "IDENTITY.md",
         "SOUL.md",
         "USER.md",
         "MEMORY.md",
         "AGENTS.md",
     ]
-    assert [one.is_data for one in found] == [False, False, True, True, False]
+    assert [part.is_data for part in found] == [False, False, True, True, False]
     assert found[0].title == "IDENTITY.md, who you are"
     assert found[0].text == "what IDENTITY.md says\n"
 
@@ -146,7 +146,7 @@ async def test_what_is_missing_is_skipped(tmp_path: Path) -> None:
     assert await read(files_in(tmp_path)) == ()
     assert await read(files_in(tmp_path, tmp_path / "gone")) == ()
     furnish(tmp_path, "MEMORY.md", "OTHER.md")
-    assert [one.name for one in await read(files_in(tmp_path, tmp_path))] == ["MEMORY.md"]
+    assert [part.name for part in await read(files_in(tmp_path, tmp_path))] == ["MEMORY.md"]
 
 
 async def test_a_workspace_gives_no_rules(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_a_workspace_gives_no_rules(tmp_path: Path) -> None:
     furnish(tmp_path / HERE, "IDENTITY.md", "AGENTS.md")
     furnish(tmp_path / "02D", "SOUL.md")
     found = await read(files_in(tmp_path))
-    assert [(one.name, one.is_data, one.untrusted) for one in found] == [
+    assert [(part.name, part.is_data, part.untrusted) for part in found] == [
         ("workspace/IDENTITY.md", True, False),
         ("workspace/AGENTS.md", True, False),
     ]
@@ -163,19 +163,19 @@ async def test_a_workspace_gives_no_rules(tmp_path: Path) -> None:
 
 async def test_a_workspace_that_untrusted_text_has_changed_is_untrusted(tmp_path: Path) -> None:
     """It is asked for by its real path, as the gate notes it."""
-    real, asked = tmp_path / "real", list[Path]()
+    real, checked = tmp_path / "real", list[Path]()
     furnish(real / HERE, "MEMORY.md")
     (tmp_path / "link").symlink_to(real)
 
     async def is_untrusted(_: ConversationId, workspace: Path) -> bool:
-        asked.append(workspace)
+        checked.append(workspace)
         return True
 
     files = WorkspaceFiles(
         directory=None, workspaces=tmp_path / "link", max_tokens=100, is_untrusted=is_untrusted
     )
-    assert [one.untrusted for one in await read(files)] == [True]
-    assert asked == [real / HERE]
+    assert [part.untrusted for part in await read(files)] == [True]
+    assert checked == [real / HERE]
 
 
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
@@ -192,7 +192,7 @@ async def test_what_is_no_plain_file_is_not_opened(tmp_path: Path, kind: str) ->
         case _:
             os.mkfifo(workspace / name)
     found = await read(files_in(tmp_path))
-    assert [one.name for one in found] == ["workspace/USER.md"]
+    assert [part.name for part in found] == ["workspace/USER.md"]
 
 
 async def test_a_huge_file_is_read_in_part_and_bad_bytes_are_seen(tmp_path: Path) -> None:
@@ -206,21 +206,21 @@ async def test_a_link_that_leads_nowhere_is_skipped(tmp_path: Path) -> None:
     """What is behind a link is never read, so it doesn't matter whether anything is."""
     furnish(tmp_path, "USER.md")
     (tmp_path / "MEMORY.md").symlink_to(tmp_path / "gone")
-    assert [one.name for one in await read(files_in(tmp_path / "none", tmp_path))] == ["USER.md"]
+    assert [part.name for part in await read(files_in(tmp_path / "none", tmp_path))] == ["USER.md"]
 
 
 # --- skills ---------------------------------------------------------------------------------------
 
 TIDES = Skill(name="tides", description="When to sail.", text="Add an hour.", folder=Path("/s"))
 PORTS = replace(TIDES, name="ports", description="x" * 300, text="Kiel.")
-SKILLS = {one.name: one for one in (TIDES, PORTS)}
+SKILLS = {skill.name: skill for skill in (TIDES, PORTS)}
 
 
-async def test_skills_are_listed_and_the_loaded_ones_told_whole() -> None:
-    """As rules, to whom they are for and where a model can load them. S3-07."""
+async def test_skills_are_listed_and_loaded_ones_are_given_whole() -> None:
+    """As rules, for the people they are meant for, where a model can load them. S3-07."""
     provider = skills_provider(
         lambda who, _: SKILLS if who.id == "person:sam" else {},
-        lambda _who, _where, loaded: [(one, Path("/s")) for one in loaded],
+        lambda _who, _where, loaded: [(skill, Path("/s")) for skill in loaded],
     )
     request = context_request()
     request = replace(
@@ -258,8 +258,10 @@ def test_where_commands_find_a_folder_stands_with_its_text() -> None:
 @pytest.mark.parametrize("window", [2_048, 1_000_000, None])
 def test_skills_keep_to_their_part_of_the_window(window: int | None) -> None:
     """Where not all fit, what was loaded last is there, if only its beginning."""
-    every = (replace(TIDES, name=f"s{one}", text=f"text {one} " * 9_000) for one in range(90))
-    many = {one.name: one for one in every}
+    every = (
+        replace(TIDES, name=f"s{number}", text=f"text {number} " * 9_000) for number in range(90)
+    )
+    many = {skill.name: skill for skill in every}
     text = skills_text(many, many, window)
     assert "Skill s89, loaded:\ntext 89" in text
     assert "Skill s1, loaded" not in text

@@ -41,7 +41,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-async def told(house: House) -> None:
+async def remember_tea(house: House) -> None:
     """Ada has a fact remembered in her own chat."""
     house.world.model.will(REMEMBER, says("noted"))
     await house.say("I like green tea")
@@ -49,15 +49,15 @@ async def told(house: House) -> None:
 
 def newest(world: World) -> str:
     """The newest words of a person, as the model reads them."""
-    said = [
+    messages = [
         message for message in world.model.requests[-1].messages if isinstance(message, UserMessage)
     ]
-    return said[-1].content
+    return messages[-1].content
 
 
 async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(world: World) -> None:
     async with world.running() as house:
-        await told(house)
+        await remember_tea(house)
         await house.say("what do I like?", room="club")
         assert newest(world) == "Ada: what do I like?"
         await house.say("what does Ada like?", "ben")
@@ -67,9 +67,9 @@ async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(worl
 async def test_forwarded_words_bring_what_they_are_about(world: World) -> None:
     """It comes first, though none of them are the person's own."""
     facts = ("the bicycle is red", "tea is green")
-    kept = (asks_for(*(("remember", f'{{"text": "{fact}"}}') for fact in facts)), says("noted"))
+    script = (asks_for(*(("remember", f'{{"text": "{fact}"}}') for fact in facts)), says("noted"))
     async with world.running() as house:
-        world.model.will(*kept)
+        world.model.will(*script)
         await house.say("keep these")
         await house.event(Said(text="[forwarded from Eve]\nwhere is the bicycle?", own=""))
         assert newest(world).index(facts[0]) < newest(world).index(facts[1])
@@ -89,8 +89,8 @@ async def test_the_facts_of_a_group_follow_it_to_its_new_address(world: World, t
         assert await Notes(world.store).all(owner_of_chat(before)) == ()
 
 
-async def test_what_somebody_told_before_they_had_a_name_is_theirs_under_it(world: World) -> None:
-    """The configuration names them later; nobody else's notes come along."""
+async def test_a_fact_from_before_a_person_had_a_name_is_theirs_under_it(world: World) -> None:
+    """The configuration names them later; no other person's notes come along."""
     ada, ben = world.config.people
     world.configure(people=(ada,))
     async with world.running() as house:
@@ -108,29 +108,29 @@ async def test_what_somebody_told_before_they_had_a_name_is_theirs_under_it(worl
 
 async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: World) -> None:
     """Each keeps its words, and no number is given twice; what came meanwhile is taken along."""
-    store, kept = world.store, Notes(world.store)
+    store, notes = world.store, Notes(world.store)
     old, new = "in:chat/bot/old", "in:chat/bot/new"
     for owner, text in ((old, "tea"), (old, "milk"), (new, "cake")):
-        at, here = world.clock.now(), ConversationId("01C")
-        note = Note(number=0, text=text, by="Ada", at=at, conversation=here)
-        await kept.add(owner, note, most=9)
-    await kept.forget(old, 1)
-    at, here = world.clock.now(), ConversationId("01C")
-    late = Note(number=0, text="late", by="Ada", at=at, conversation=here)
+        at, conversation = world.clock.now(), ConversationId("01C")
+        note = Note(number=0, text=text, by="Ada", at=at, conversation=conversation)
+        await notes.add(owner, note, most=9)
+    await notes.forget(old, 1)
+    at, conversation = world.clock.now(), ConversationId("01C")
+    late = Note(number=0, text="late", by="Ada", at=at, conversation=conversation)
 
     async def come(_: tuple[Write, ...]) -> None:
         store.meanwhile = None
-        await kept.add(old, late, most=9)
+        await notes.add(old, late, most=9)
 
     store.meanwhile = come
-    await kept.adopt(old, new)
-    assert [(one.number, one.text) for one in await kept.all(new)] == [
+    await notes.adopt(old, new)
+    assert [(note.number, note.text) for note in await notes.all(new)] == [
         (4, "late"),
         (3, "milk"),
         (1, "cake"),
     ]
     assert await notes_of.plan_move(Reads(store), old, new) == ()
-    again = await kept.add(new, replace(late, text="more"), most=9)
+    again = await notes.add(new, replace(late, text="more"), most=9)
     assert again != "full"
     assert again.note.number == 5
 
@@ -138,7 +138,7 @@ async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: 
 async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None:
     """So what is sent again begins as it did, and a late edit is no message of its own."""
     async with world.running() as house:
-        await told(house)
+        await remember_tea(house)
         await house.say("one")
         await house.event(Edited(message="p2", said=Said(text="uno")))
         await house.say("two")
@@ -152,7 +152,7 @@ async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None
 async def test_what_is_sent_again_begins_as_it_did(world: World) -> None:
     """All that stood before the newest words of the last request, whichever notes went along."""
     async with world.running() as house:
-        await told(house)
+        await remember_tea(house)
         for number in range(10):
             world.model.will(
                 asks_for(("remember", f'{{"text": "fact {number}"}}')), says(f"answer {number}")
@@ -160,14 +160,14 @@ async def test_what_is_sent_again_begins_as_it_did(world: World) -> None:
             await house.say(f"remember fact {number}")
         requests = [request.messages for request in world.model.requests[2:]]
     for before, after in pairwise(requests):
-        newest_at = max(at for at, one in enumerate(before) if isinstance(one, UserMessage))
+        newest_at = max(at for at, message in enumerate(before) if isinstance(message, UserMessage))
         assert after[:newest_at] == before[:newest_at]
 
 
 async def test_the_notes_of_a_turn_stay_as_they_were_chosen(world: World) -> None:
     """A note that is kept in the middle of it goes along with the next one; a kill changes nothing."""
     async with world.running() as house:
-        await told(house)
+        await remember_tea(house)
         second = asks_for(("remember", '{"text": "owns a cat"}'))
         world.model.will(second, says("noted"))
         await house.say("and I own a cat")
@@ -179,7 +179,7 @@ async def test_the_notes_of_a_turn_stay_as_they_were_chosen(world: World) -> Non
 
 async def test_a_turn_that_a_kill_cut_off_has_its_notes_again(world: World) -> None:
     async with world.running() as house:
-        await told(house)
+        await remember_tea(house)
         world.store.cut_after(DurablePoint.TURN_STARTED)
         await house.say_and_die("which tea?")
     assert len(world.model.requests) == 2
@@ -190,7 +190,7 @@ async def test_a_turn_that_a_kill_cut_off_has_its_notes_again(world: World) -> N
 
 
 async def test_a_note_of_an_untrusted_turn_makes_the_next_one_untrusted(world: World) -> None:
-    """What it causes is asked about, though nobody called `recall`; the card says which it is."""
+    """Its calls need approval, though the model did not call `recall`; the card names the note."""
     parameters = {"type": "object", "properties": {"command": {"type": "string"}}}
     page, run = (
         PlainTool(replace(LOOK, name=name, parameters=parameters, effects=frozenset({effect})))
@@ -204,16 +204,16 @@ async def test_a_note_of_an_untrusted_turn_makes_the_next_one_untrusted(world: W
         world.model.will(asks_for(("run", '{"command": "curl evil"}')))
         await house.say("do as usual")
         assert run.runs == []
-        [why] = [call.why for call in house.card().calls]
-        assert why.endswith(
+        [reason] = [call.why for call in house.card().calls]
+        assert reason.endswith(
             "(what is kept as note 1 (the bot kept it after it had read such text))"
         )
 
 
 async def test_a_secret_that_became_known_since_is_taken_out(world: World) -> None:
     """A note may be older than the reference that holds its secret. P8."""
-    at, here = world.clock.now(), ConversationId("01C")
-    old = Note(number=0, text=f"the word is {SECRET}", by="Ada", at=at, conversation=here)
+    at, conversation = world.clock.now(), ConversationId("01C")
+    old = Note(number=0, text=f"the word is {SECRET}", by="Ada", at=at, conversation=conversation)
     await Notes(world.store).add("of:person:ada", old, most=9)
     async with world.running() as house:
         await house.say("what is the word?")
@@ -224,7 +224,7 @@ async def test_a_secret_that_became_known_since_is_taken_out(world: World) -> No
 @pytest.mark.parametrize("off", [NotesSettings(recalled_chars=0), NotesSettings(enabled=False)])
 async def test_one_key_leaves_them_out(world: World, off: NotesSettings) -> None:
     async with world.running() as house:
-        await told(house)
+        await remember_tea(house)
     open_the_notes(world, off)
     async with world.running() as house:
         await house.say("what do I like?")
@@ -241,9 +241,9 @@ def test_a_small_window_has_room_for_little() -> None:
 
 
 async def test_a_repeated_message_has_notes_too(world: World) -> None:
-    """`/retry` asks anew, with what is known by now."""
+    """`/retry` asks anew, with the notes of now."""
     async with world.running() as house:
-        await told(house)
+        await remember_tea(house)
         world.model.will((RuntimeError("broken"),), says("tea"))
         await house.say("what do I like?")
         await house.say("/retry")
@@ -297,15 +297,15 @@ async def test_a_note_is_there_after_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_note_is_found_by_its_conversation_too() -> None:
-    """So that whatever of a conversation is exported or removed can be found."""
+    """So that export and erasure of a conversation find it."""
     store = MemoryStore()
     await Notes(store).add("of:ada", NOTE, most=2)
     rows = await store.select(Query(kind=RowKind.NOTE, conversation=NOTE.conversation))
     assert [row.key for row in rows] == ["of:ada#0000000001"]
 
 
-async def test_who_always_comes_second_is_told() -> None:
-    """It ends, and nothing is kept that was not said to be."""
+async def test_a_writer_that_always_loses_the_race_gets_an_error() -> None:
+    """It ends, and no note is stored."""
     store = MemoryStore()
 
     def refuse(_: Commit) -> None:

@@ -45,8 +45,8 @@ def file(
     return Attachment(reference=name, name=name, media_type="x/y", size_bytes=claimed_bytes)
 
 
-def told(world: World) -> list[str]:
-    """What the model was told by people, in the newest request."""
+def texts_sent(world: World) -> list[str]:
+    """The texts of people's messages in the newest request."""
     return [
         message.content
         for message in world.model.requests[-1].messages
@@ -62,7 +62,7 @@ async def test_a_file_alone_is_a_message(world: World) -> None:
     """Nothing has to be written with it."""
     async with world.running() as house:
         await send(house, "", file(world, "a.txt"))
-        assert told(world) == [f"{HEAD}1. `a.txt`: text, 4 bytes]"]
+        assert texts_sent(world) == [f"{HEAD}1. `a.txt`: text, 4 bytes]"]
 
 
 async def test_numbers_go_on_within_a_conversation(world: World) -> None:
@@ -78,24 +78,28 @@ async def test_numbers_go_on_within_a_conversation(world: World) -> None:
 async def test_a_file_that_is_too_large_does_not_come(
     world: World, claimed_bytes: int | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By the size that is said of it nobody asks for it; by its real size nothing is kept."""
+    """If its stated size is too large it is not fetched; if its real size is, it is not stored."""
     world.configure(attachments=AttachmentSettings(max_bytes=1_000))
     async with world.running() as house:
         big = file(world, "a.txt", b"x" * 1_001, claimed_bytes=claimed_bytes)
         await send(house, "look", big, file(world, "b.txt"))
         assert len(world.platforms["chat"].called("fetch")) == (1 if claimed_bytes else 2)
         if claimed_bytes:
-            why = "it is larger than 1,000 bytes, the most for one file"
+            reason = "it is larger than 1,000 bytes, the most for one file"
         else:
-            why = "the file is too large"
-        assert told(world) == [
-            f"look\n\n{HEAD}1. `a.txt`: did not come, tell the person: {why}\n"
+            reason = "the file is too large"
+        assert texts_sent(world) == [
+            f"look\n\n{HEAD}1. `a.txt`: did not come, tell the person: {reason}\n"
             "2. `b.txt`: text, 4 bytes]"
         ]
         assert [bool(row.digest) for row in await rows(house)] == [False, True]
-        here = (await house.rows(RowKind.INBOX))[0].conversation
+        conversation = (await house.rows(RowKind.INBOX))[0].conversation
         [missed] = [vars(record) for record in caplog.records if record.msg == "attachment_missed"]
-        assert missed["zeroclaw_fields"] == {"channel": "chat", "conversation": here, "reason": why}
+        assert missed["zeroclaw_fields"] == {
+            "channel": "chat",
+            "conversation": conversation,
+            "reason": reason,
+        }
 
 
 async def test_a_channel_that_reads_too_far_is_not_believed(world: World) -> None:
@@ -104,7 +108,7 @@ async def test_a_channel_that_reads_too_far_is_not_believed(world: World) -> Non
     async with world.running() as house:
         world.platforms["chat"].heeds_max_bytes = False
         await send(house, "look", file(world, "a.txt", b"x" * 1_001))
-        assert "it is larger than 1,000 bytes" in told(world)[0]
+        assert "it is larger than 1,000 bytes" in texts_sent(world)[0]
 
 
 async def test_all_files_of_a_message_have_one_bound(world: World) -> None:
@@ -122,26 +126,26 @@ async def test_too_many_files_are_counted_and_not_taken(world: World) -> None:
     world.configure(attachments=AttachmentSettings(max_per_message=1))
     async with world.running() as house:
         await send(house, "look", *(file(world, name) for name in ("a", "b", "c")))
-        assert told(world)[0].endswith(
+        assert texts_sent(world)[0].endswith(
             "1. `a`: text, 4 bytes\n2 more files not taken: too many with one message]"
         )
 
 
-def told_nothing(world: World) -> bool:
+def nothing_sent(world: World) -> bool:
     return not world.model.requests
 
 
 async def test_a_fetch_that_never_helps_ends(world: World) -> None:
-    """After some tries the turn starts without it, and the model is told."""
+    """After some tries the turn starts without it, and the model reads why."""
     async with world.running() as house:
         world.platforms["chat"].will("fetch", *(ChannelUnavailable("away") for _ in range(TRIES)))
         await send(house, "look", file(world, "a.txt"))
         await house.advance(1.0)
         await house.advance(2.0)
         await house.advance(4.0)
-        assert told_nothing(world)
+        assert nothing_sent(world)
         await house.advance(8.0)
-        assert told(world)[0].endswith(
+        assert texts_sent(world)[0].endswith(
             "1. `a.txt`: did not come, tell the person: away (tried 5 times)]"
         )
 
@@ -151,22 +155,24 @@ async def test_a_wait_that_is_too_long_is_not_begun(world: World) -> None:
     async with world.running() as house:
         world.platforms["chat"].will("fetch", RateLimited("slowly", retry_after_s=600.0))
         await send(house, "look", file(world, "a.txt"))
-        assert "slowly (tried 1 time)" in told(world)[0]
+        assert "slowly (tried 1 time)" in texts_sent(world)[0]
 
 
 @pytest.mark.parametrize(
-    ("fault", "why"),
+    ("fault", "reason"),
     [
         (ChannelRejected("it is gone"), "it is gone"),
         (KeyError("a secret"), "a fault in the channel's own code, it raised KeyError"),
     ],
 )
-async def test_what_will_not_help_is_not_tried_again(world: World, fault: Fault, why: str) -> None:
+async def test_a_fetch_that_can_not_succeed_is_not_tried_again(
+    world: World, fault: Fault, reason: str
+) -> None:
     """A refusal is final, and so is an adapter's own fault, whose words stay inside (P8)."""
     async with world.running() as house:
         world.platforms["chat"].will("fetch", fault)
         await send(house, "look", file(world, "a.txt"))
-        assert f"tell the person: {why}]" in told(world)[0]
+        assert f"tell the person: {reason}]" in texts_sent(world)[0]
 
 
 async def test_a_channel_that_is_not_up_yet_is_waited_for(world: World) -> None:
@@ -175,10 +181,10 @@ async def test_a_channel_that_is_not_up_yet_is_waited_for(world: World) -> None:
         accounts = house.services.channels.accounts
         account = accounts.pop("chat")
         await send(house, "look", file(world, "a.txt"))
-        assert told_nothing(world)
+        assert nothing_sent(world)
         accounts["chat"] = account
         await house.advance(1.0)
-        assert told(world) == [f"look\n\n{HEAD}1. `a.txt`: text, 4 bytes]"]
+        assert texts_sent(world) == [f"look\n\n{HEAD}1. `a.txt`: text, 4 bytes]"]
 
 
 async def test_other_conversations_do_not_wait_for_a_file(world: World) -> None:
@@ -206,7 +212,7 @@ async def test_a_stop_ends_the_wait_for_a_file(world: World) -> None:
         ]
 
 
-async def test_a_stop_by_somebody_else_ends_no_wait(world: World) -> None:
+async def test_a_stop_by_another_person_ends_no_wait(world: World) -> None:
     """Only its person and operators may."""
     async with world.running() as house:
         world.platforms["chat"].will("fetch", ChannelUnavailable("away"))
@@ -223,11 +229,13 @@ async def test_a_late_stop_of_a_revoked_persons_turn_ends_no_wait(world: World) 
         world.platforms["chat"].will("fetch", ChannelUnavailable("away"))
         await send(house, "look", file(world, "a.txt"), who="cleo", room="r")
         [item] = [INBOX.of(row) for row in await house.rows(RowKind.INBOX, "queued")]
-        here, stop = item.conversation, Stop(cause="revoked")
-        late = house.services.revocation.context.control(stop, here, item.address, CONSOLE, None)
-        commit = Commit(point=DurablePoint.ADMITTED, conversation=here, writes=(late,))
+        conversation, stop = item.conversation, Stop(cause="revoked")
+        late = house.services.revocation.context.control(
+            stop, conversation, item.address, CONSOLE, None
+        )
+        commit = Commit(point=DurablePoint.ADMITTED, conversation=conversation, writes=(late,))
         await world.store.commit(commit)
-        house.services.announce(Plan(conversation=here, wake=(here,)))
+        house.services.announce(Plan(conversation=conversation, wake=(conversation,)))
         await house.settle()
         assert await rows(house) == []
         await house.advance(1.0)
@@ -243,7 +251,7 @@ async def test_an_interrupting_message_ends_the_wait_for_a_file(world: World) ->
         await send(house, "look", file(world, "a.txt"))
         await house.say("never mind")
         assert await house.states() == ["stopped", "answered", "answered", "answered"]
-        assert told(world)[-1] == "never mind"
+        assert texts_sent(world)[-1] == "never mind"
 
 
 def busy(world: World, while_busy: WhileBusy) -> None:
@@ -261,7 +269,7 @@ async def test_messages_that_are_collected_keep_their_files(world: World) -> Non
         await send(house, "one", file(world, "a.txt"))
         await send(house, "two", file(world, "b.txt"))
         await house.advance(ChannelSettings().collect_s)
-        [text] = told(world)
+        [text] = texts_sent(world)
         assert text == (
             f"one\n\n{HEAD}1. `a.txt`: text, 4 bytes]\n\ntwo\n\n{HEAD}2. `b.txt`: text, 4 bytes]"
         )
@@ -290,11 +298,11 @@ async def test_an_edit_keeps_the_files(world: World) -> None:
         message = await send(house, "look", file(world, "a.txt"))
         await house.edit(message, "look here")
         await house.advance(1.0)
-        assert told(world) == [f"look here\n\n{HEAD}1. `a.txt`: text, 4 bytes]"]
+        assert texts_sent(world) == [f"look here\n\n{HEAD}1. `a.txt`: text, 4 bytes]"]
         assert house.texts() == ["ok"]
 
 
-async def test_a_file_whose_message_was_withdrawn_is_nobodys(world: World) -> None:
+async def test_a_file_whose_message_was_withdrawn_has_no_owner(world: World) -> None:
     """It came, but its message did not; no call reads it."""
     async with world.running() as house:
         world.platforms["chat"].will("fetch", None, Hang())
@@ -304,7 +312,7 @@ async def test_a_file_whose_message_was_withdrawn_is_nobodys(world: World) -> No
         conversation = ConversationId((await house.rows(RowKind.CONVERSATION))[0].key)
         files = AttachedFiles(world.store)
         assert await files.find(conversation, kept.number) is None
-        assert told_nothing(world)
+        assert nothing_sent(world)
 
 
 async def test_files_that_come_with_a_command_are_refused_aloud(world: World) -> None:
@@ -325,8 +333,8 @@ async def test_a_kill_while_a_file_is_fetched_repeats_only_that(world: World) ->
         assert [row.number for row in await rows(house)] == [1]
     async with world.running() as house:
         await house.settle()
-        asked = [call.key for call in world.platforms["chat"].called("fetch")]
-        assert asked == ["a.txt", "b.txt", "b.txt"]
+        fetched = [call.key for call in world.platforms["chat"].called("fetch")]
+        assert fetched == ["a.txt", "b.txt", "b.txt"]
         assert [row.number for row in await rows(house)] == [1, 2]
         assert house.texts() == ["ok"]
 
@@ -368,7 +376,7 @@ async def test_a_halt_while_a_file_comes_lets_its_message_wait(world: World) -> 
         await house.say("/halt")
         held.set()
         await house.settle()
-        assert told_nothing(world)
+        assert nothing_sent(world)
         assert len(await rows(house)) == 1
         await house.say("/resume")
         assert house.texts("ben") == ["ok"]
@@ -378,8 +386,8 @@ async def test_the_transcript_names_the_files_of_a_message(world: World) -> None
     """Whoever opens the page later sees that there were some."""
     async with world.running() as house:
         await send(house, "look", file(world, "a.txt"))
-        said = (await house.transcript())[0]
-        assert (said.text, said.files) == ("look", ("a.txt",))
+        row = (await house.transcript())[0]
+        assert (row.text, row.files) == ("look", ("a.txt",))
 
 
 # --- files that reach no turn ---------------------------------------------------------------------
@@ -400,12 +408,12 @@ async def test_a_message_that_is_withdrawn_ends_the_wait_for_its_file(world: Wor
         assert house.texts() == []
         await house.withdraw(message)
         assert house.texts() == ["ok"]
-        assert told(world) == ["hello"]
+        assert texts_sent(world) == ["hello"]
         assert await rows(house) == []
 
 
 async def test_a_file_that_comes_just_as_its_message_is_withdrawn_is_not_kept(world: World) -> None:
-    """The withdrawal is committed first; the bytes are nobody's, so they are not stored."""
+    """The withdrawal is committed first; the bytes have no owner, so they are not stored."""
     async with world.running() as house:
         envelope = house.envelope(house.said("look"))
         attached = replace(envelope, attachments=(file(world, "a.txt", b"tulip"),))
@@ -413,8 +421,8 @@ async def test_a_file_that_comes_just_as_its_message_is_withdrawn_is_not_kept(wo
         async def withdraw(writes: tuple[Write, ...]) -> None:
             if any(isinstance(write, PutBlob) for write in writes):
                 world.store.meanwhile = None
-                gone = house.envelope(Deleted(message=attached.message))
-                await world.platforms["chat"].say(gone)
+                deletion = house.envelope(Deleted(message=attached.message))
+                await world.platforms["chat"].say(deletion)
 
         world.store.meanwhile = withdraw
         await world.platforms["chat"].say(attached)
@@ -441,7 +449,7 @@ async def test_an_edit_just_as_a_file_comes_asks_for_it_no_second_time(world: Wo
         await world.platforms["chat"].say(attached)
         await house.settle()
         assert len(world.platforms["chat"].called("fetch")) == 1
-        assert told(world)[0].startswith("look here\n\n[Files that came with this message")
+        assert texts_sent(world)[0].startswith("look here\n\n[Files that came with this message")
         assert house.texts() == ["ok"]
 
 
@@ -458,7 +466,7 @@ async def test_the_end_of_the_daemon_does_not_wait_for_a_file(world: World) -> N
 
 
 async def test_a_steering_message_whose_files_are_too_many_says_so(world: World) -> None:
-    """None of them is fetched, and it starts a turn of its own all the same, which is told."""
+    """None of them is fetched, and it starts a turn of its own all the same, which the chat reads."""
     world.configure(attachments=AttachmentSettings(max_per_message=0))
     busy(world, "steer")
     ready = asyncio.Event()
@@ -468,7 +476,7 @@ async def test_a_steering_message_whose_files_are_too_many_says_so(world: World)
         await send(house, "", file(world, "a.txt"))
         ready.set()
         await house.settle()
-        assert "1 more file not taken" in told(world)[-1]
+        assert "1 more file not taken" in texts_sent(world)[-1]
         assert house.texts() == ["first", "second"]
 
 
@@ -481,7 +489,7 @@ async def test_no_file_comes_while_what_is_stored_takes_its_most(world: World) -
         assert [bool(row.failed) for row in await rows(house)] == [False, True]
         assert (
             "`b.txt`: did not come, tell the person: there is no room for files now"
-            in told(world)[-1]
+            in texts_sent(world)[-1]
         )
         assert [call.key for call in world.platforms["chat"].called("fetch")] == ["a.txt"]
         assert house.texts() == ["ok", "ok"]

@@ -88,7 +88,7 @@ def test_what_a_client_cut_away_comes_back(before: str, after: str, between: str
 
 
 @given(st.text(min_size=1, max_size=200), st.integers(min_value=1, max_value=50))
-def test_what_was_cut_where_it_was_full_is_put_together_exactly(text: str, size: int) -> None:
+def test_pieces_cut_at_their_limit_are_put_together_exactly(text: str, size: int) -> None:
     """Whatever the characters are, and however small the pieces."""
     cut: list[str] = []
     for character in text:
@@ -96,16 +96,16 @@ def test_what_was_cut_where_it_was_full_is_put_together_exactly(text: str, size:
             cut[-1] += character
         else:
             cut.append(character)
-    asks = [
+    messages = [
         replace(piece, piece=replace(piece.piece, room=max(size - units(piece.text), 0)))
         for piece in pieces(*cut)
         if piece.piece is not None
     ]
-    assert whole_text(asks) == text
+    assert whole_text(messages) == text
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=9), min_size=1, max_size=60))
-def test_what_was_cut_between_words_is_put_together_exactly(words: list[str]) -> None:
+def test_pieces_cut_between_words_are_put_together_exactly(words: list[str]) -> None:
     """As clients cut prose: at the last blank that has room, which they trim."""
     size = 12
     text, cut = " ".join(words), [""]
@@ -115,29 +115,33 @@ def test_what_was_cut_between_words_is_put_together_exactly(words: list[str]) ->
             cut[-1] = longer
         else:
             cut.append(word)
-    asks = [
+    messages = [
         PersonMessage(
-            text=one, piece=Fragment(run=ItemId("1"), more_s=1, room=max(size - len(one), 1))
+            text=part, piece=Fragment(run=ItemId("1"), more_s=1, room=max(size - len(part), 1))
         )
-        for one in cut
+        for part in cut
     ]
-    assert whole_text(asks) == text
+    assert whole_text(messages) == text
 
 
-def test_what_stands_before_the_words_is_read_once() -> None:
+def test_a_lead_before_the_words_is_read_once() -> None:
     """Each piece of an answer says what it answers."""
     lead = "[in reply to what you wrote:]\n> why?\n\n"
-    asks = pieces(lead + "x" * FULL, lead + "y", lead=lead)
+    messages = pieces(lead + "x" * FULL, lead + "y", lead=lead)
     assert whole_text(
-        [replace(one, piece=replace(asks[0].piece, room=0)) for one in asks if asks[0].piece]
+        [
+            replace(message, piece=replace(messages[0].piece, room=0))
+            for message in messages
+            if messages[0].piece
+        ]
     ) == (lead + "x" * FULL + "y")
 
 
 def test_an_album_has_its_captions_apart() -> None:
     """Pictures without one add nothing."""
     lead = "[forwarded from Ann]\n"
-    asks = pieces(lead + "one", lead.rstrip(), "two", lead=lead, group="g")
-    assert whole_text(asks) == f"{lead}one\n\ntwo"
+    messages = pieces(lead + "one", lead.rstrip(), "two", lead=lead, group="g")
+    assert whole_text(messages) == f"{lead}one\n\ntwo"
 
 
 def test_a_whole_message_is_what_it_says() -> None:
@@ -154,7 +158,7 @@ def test_items_stand_together_by_message() -> None:
     )
     command = item("4", Obeyed(text="/help"))
     assert messages((first, other, rest, command)) == ((first, rest), (other,), (command,))
-    assert [first_id(one) for one in (first, other, rest, command)] == ["1", "2", "1", "4"]
+    assert [first_id(item) for item in (first, other, rest, command)] == ["1", "2", "1", "4"]
     assert fragment_of(command) is None
 
 
@@ -170,9 +174,11 @@ def test_items_stand_together_by_message() -> None:
 )
 def test_a_name_that_somebody_chose_comes_second_in_a_group(chosen: str, shown: str) -> None:
     """It may be another person's, and it begins no line that another of the group could have written."""
-    one = replace(item("1", PersonMessage(text="hello")), principal=replace(ADA, display=chosen))
-    one = replace(one, address=replace(one.address, direct=False))
-    assert said_by(one, "hello") == f"{shown}: hello"
+    message = replace(
+        item("1", PersonMessage(text="hello")), principal=replace(ADA, display=chosen)
+    )
+    message = replace(message, address=replace(message.address, direct=False))
+    assert said_by(message, "hello") == f"{shown}: hello"
 
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -202,11 +208,11 @@ def test_a_long_wait_counts_from_when_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         *((0, "1 s"), (0.2, "1 s"), (119, "119 s"), (119.5, "2 min"), (3600, "60 min")),
         *((7100, "119 min"), (7200, "2 h"), (7201, "2 h 1 min"), (86_400, "24 h")),
     ],
 )
-def test_it_is_rounded_up(seconds: float, said: str) -> None:
-    assert span(seconds) == said
+def test_it_is_rounded_up(seconds: float, text: str) -> None:
+    assert span(seconds) == text

@@ -58,23 +58,23 @@ def base64(*bodies: bytes) -> list[bytes]:
 async def test_where_a_picture_was_taken_is_not_sent_with_it(world: World) -> None:
     """Nor by whom, nor what hangs on its end; the file that is kept is as it came (P8)."""
     takes(world, "images")
-    tells = b"52.5186N of Olga's"
-    said, drawn = Image.Exif(), io.BytesIO()
-    said[0x013B], said[0x0112] = tells.decode(), 6
-    said.get_ifd(0x8825)[29] = tells.decode()
-    Image.new("RGB", (4, 3)).save(drawn, "JPEG", exif=said, comment=tells)
-    whole = drawn.getvalue() + b"PK\x03\x04" + tells
+    secret = b"52.5186N of Olga's"
+    exif, drawn = Image.Exif(), io.BytesIO()
+    exif[0x013B], exif[0x0112] = secret.decode(), 6
+    exif.get_ifd(0x8825)[29] = secret.decode()
+    Image.new("RGB", (4, 3)).save(drawn, "JPEG", exif=exif, comment=secret)
+    whole = drawn.getvalue() + b"PK\x03\x04" + secret
     async with world.running() as house:
         await send(house, "look", file(world, "a.jpg", whole))
         [sent] = shown(world)
         with Image.open(io.BytesIO(b64decode(sent))) as image:
             assert (image.size, dict(image.getexif())) == ((4, 3), {0x0112: 6})
-        assert tells not in b64decode(sent)
+        assert secret not in b64decode(sent)
         assert await world.store.blob(parts(world)[0].digest) == whole
 
 
 async def test_a_picture_that_is_not_built_as_one_is_not_sent(world: World) -> None:
-    """What it would unfold to, at whoever sees it, is not known; a line stands for it."""
+    """Its decoded content is unknown, so a line stands for it."""
     takes(world, "images")
     async with world.running() as house:
         await send(house, "look", file(world, "a.png", RED[:-20]))
@@ -200,7 +200,7 @@ async def test_the_same_picture_sent_twice_is_two_parts(world: World) -> None:
 
 
 async def test_a_sound_goes_to_a_model_that_hears(world: World) -> None:
-    """Then nobody is told that it can't be listened to, and it is a message by itself."""
+    """The person then gets no note that it can't be listened to, and it is a message by itself."""
     takes(world, "audio")
     async with world.running() as house:
         await send(house, "", file(world, "a.wav", WAV))
@@ -230,7 +230,7 @@ async def test_a_repeated_message_has_its_files(world: World) -> None:
 
 
 async def test_files_are_as_untrusted_as_ever(world: World) -> None:
-    """What stands in a picture is nobody's word."""
+    """Text in a picture is not the person's own."""
     takes(world, "images")
     async with world.running() as house:
         await send(house, "look", file(world, "a.png", RED))
@@ -240,11 +240,11 @@ async def test_files_are_as_untrusted_as_ever(world: World) -> None:
 async def _origins(house: House) -> list[list[str]]:
     [stream] = await house.world.store.streams(LogKind.JOURNAL)
     read = await house.world.store.read(LogKind.JOURNAL, stream)
-    every = [entries.decode(one.body) for one in read]
+    journal = [entries.decode(entry.body) for entry in read]
     return [
-        [source.kind for source in one.untrusted or ()]
-        for one in every
-        if isinstance(one, entries.TurnOpened)
+        [source.kind for source in entry.untrusted or ()]
+        for entry in journal
+        if isinstance(entry, entries.TurnOpened)
     ]
 
 

@@ -76,83 +76,83 @@ async def held() -> Held:
 
 
 async def test_a_message_of_an_open_turn_joins_its_row() -> None:
-    here = await held()
-    await record_ref(here.store, here.session.fence, TURN, SECOND)
-    await record_ref(here.store, here.session.fence, TURN, SECOND)
-    (row,) = await here.store.select(TURNS.where(state="open"))
+    turn = await held()
+    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    (row,) = await turn.store.select(TURNS.where(state="open"))
     assert TURNS.of(row).refs == (FIRST, SECOND)
 
 
 async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None:
     """The turn stays closed; a restart delivers the final onto that message too."""
-    here = await held()
-    await here.end()
-    await record_ref(here.store, here.session.fence, TURN, SECOND)
-    (row,) = await here.store.select(TURNS.where(state="closed"))
+    turn = await held()
+    await turn.end()
+    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    (row,) = await turn.store.select(TURNS.where(state="closed"))
     assert TURNS.of(row).refs == (FIRST, SECOND)
-    assert (await here.final()).refs == (FIRST, SECOND)
+    assert (await turn.final()).refs == (FIRST, SECOND)
 
 
 async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> None:
     """Killed in between, a restart knows from where to look for it."""
-    here = await held()
-    await mark_send(here.store, here.session.fence, TURN, "17")
-    row = await TURNS.need(here.store, TURN)
+    turn = await held()
+    await mark_send(turn.store, turn.session.fence, TURN, "17")
+    row = await TURNS.need(turn.store, TURN)
     assert (row.refs, row.sending) == ((FIRST,), "17")
-    await record_ref(here.store, here.session.fence, TURN, SECOND)
-    row = await TURNS.need(here.store, TURN)
+    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    row = await TURNS.need(turn.store, TURN)
     assert (row.refs, row.sending) == ((FIRST, SECOND), "")
 
 
 async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() -> None:
     """Until it is known what came of it: its message, or that there is none (P6)."""
-    here = await held()
-    await here.end()
-    await mark_send(here.store, here.session.fence, TURN, "17")
-    final = await here.final()
+    turn = await held()
+    await turn.end()
+    await mark_send(turn.store, turn.session.fence, TURN, "17")
+    final = await turn.final()
     assert final.uncertainty == Uncertainty(may_stand=True, mark="17")
-    await mark_send(here.store, here.session.fence, TURN, "")
-    final = await here.final()
+    await mark_send(turn.store, turn.session.fence, TURN, "")
+    final = await turn.final()
     assert final.uncertainty == CERTAIN
-    await mark_send(here.store, here.session.fence, TURN, "18")
-    await record_ref(here.store, here.session.fence, TURN, SECOND)
-    final = await here.final()
+    await mark_send(turn.store, turn.session.fence, TURN, "18")
+    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    final = await turn.final()
     assert (final.refs, final.uncertainty) == ((FIRST, SECOND), CERTAIN)
 
 
 async def test_a_final_that_is_delivered_is_left_alone() -> None:
-    here = await held()
-    await here.end()
-    stored = await here.store.get(RowKind.OUTBOX, FINAL)
+    turn = await held()
+    await turn.end()
+    stored = await turn.store.get(RowKind.OUTBOX, FINAL)
     assert stored is not None
     delivered = rows.changed(stored, OUTBOX.of(stored), "delivered")
-    await here.session.commit(Transition(point=DurablePoint.DELIVERED, writes=(delivered,)))
-    await record_ref(here.store, here.session.fence, TURN, SECOND)
-    assert (await here.final()).refs == (FIRST,)
+    await turn.session.commit(Transition(point=DurablePoint.DELIVERED, writes=(delivered,)))
+    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    assert (await turn.final()).refs == (FIRST,)
 
 
 async def test_a_write_that_came_between_is_read_first() -> None:
-    """The end and the message meet: whoever is second sees the first."""
-    here = await held()
+    """The end and the message race: the second writer sees the first one's write."""
+    turn = await held()
     left = 2
 
     def touch(_: Commit) -> None:
         nonlocal left
         left -= 1
         if left >= 0:
-            here.store.touch(RowKind.TURN)
+            turn.store.touch(RowKind.TURN)
 
-    here.store.before = touch
-    await record_ref(here.store, here.session.fence, TURN, SECOND)
-    row = await TURNS.need(here.store, TURN)
+    turn.store.before = touch
+    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    row = await TURNS.need(turn.store, TURN)
     assert row.refs == (FIRST, SECOND)
 
 
-async def test_it_gives_up_when_somebody_keeps_writing() -> None:
-    here = await held()
-    here.store.before = lambda _: here.store.touch(RowKind.TURN)
+async def test_it_gives_up_when_another_writer_keeps_writing() -> None:
+    turn = await held()
+    turn.store.before = lambda _: turn.store.touch(RowKind.TURN)
     with pytest.raises(Conflict):
-        await record_ref(here.store, here.session.fence, TURN, SECOND)
+        await record_ref(turn.store, turn.session.fence, TURN, SECOND)
 
 
 async def test_a_turn_without_a_row_is_a_fault() -> None:

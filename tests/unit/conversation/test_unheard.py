@@ -1,4 +1,4 @@
-"""What is to be listened to is answered by a sentence of the bot's own, whatever the model does."""
+"""A sound or video is answered by a sentence of the bot's own, whatever the model does."""
 
 from datetime import UTC, datetime
 
@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import says
-from tests.unit.conversation.test_downloads import file, send, told
+from tests.unit.conversation.test_downloads import file, send, texts_sent
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.conversation.attachments import AttachmentRow, is_unheard
 from zeroclaw.envelope import Attachment, ItemId
@@ -25,11 +25,11 @@ def voice(world: World, name: str = "voice.ogg") -> Attachment:
     return replace(file(world, name, OGG), media_type="audio/ogg")
 
 
-async def test_a_caption_is_answered_and_the_sentence_said(world: World) -> None:
+async def test_a_caption_is_answered_and_the_sentence_is_sent(world: World) -> None:
     async with world.running() as house:
         await send(house, "who is this?", voice(world))
         assert house.texts() == [f"ok{BELOW}"]
-        assert "there is no transcriber; the person is told so" in told(world)[0]
+        assert "there is no transcriber; the person is told so" in texts_sent(world)[0]
 
 
 async def test_the_sentence_stands_below_a_failure_and_its_retry(world: World) -> None:
@@ -48,7 +48,7 @@ async def test_a_picture_beside_a_video_is_the_models(world: World) -> None:
         assert house.texts() == [f"ok{BELOW}"]
 
 
-async def test_it_is_said_in_the_persons_language(world: World) -> None:
+async def test_the_sentence_is_in_the_persons_language(world: World) -> None:
     world.configure(people=(PersonSettings(name="ada", ids=("chat:ada",), language="de"),))
     async with world.running() as house:
         await send(house, "", voice(world))
@@ -94,10 +94,10 @@ async def test_a_kill_after_any_point_leaves_one_sentence(
         ("application/pdf", "", "it is too large", False),
     ],
 )
-def test_what_is_for_ears_is_told_by_its_bytes_then_by_its_platform(
+def test_a_sound_is_recognized_by_its_bytes_then_by_its_platform(
     media_type: str, label: str, failed: str, *, expected: bool
 ) -> None:
-    one = AttachmentRow(
+    attachment = AttachmentRow(
         number=1,
         item=ItemId("i"),
         place=0,
@@ -107,6 +107,6 @@ def test_what_is_for_ears_is_told_by_its_bytes_then_by_its_platform(
         label=label,
         failed=failed,
     )
-    assert is_unheard(one) is expected
-    assert is_unheard(replace(one, media_type="audio/wav"), ("images",)) is expected
-    assert not is_unheard(replace(one, media_type="audio/wav"), ("audio",))
+    assert is_unheard(attachment) is expected
+    assert is_unheard(replace(attachment, media_type="audio/wav"), ("images",)) is expected
+    assert not is_unheard(replace(attachment, media_type="audio/wav"), ("audio",))

@@ -101,10 +101,10 @@ class World(RuleBasedStateMachine):
         self.previews = traits.native_draft
         self.demanded = 0
         self.is_last = False
-        self.asked: str | None = None
+        self.requested: str | None = None
         self.newest = -1
-        self.wanted: tuple[str, ...] = ()
-        self.flight: Call | None = None
+        self.texts: tuple[str, ...] = ()
+        self.in_flight: Call | None = None
         self.calls: list[tuple[float, Call]] = []
         self.refused: dict[str, float] = {}
         self.closed = False
@@ -122,7 +122,7 @@ class World(RuleBasedStateMachine):
         for effect in effects:
             match effect:
                 case RequestSlot():
-                    self.asked = effect.message
+                    self.requested = effect.message
                     request = pacing.Request(
                         id="d", chat="c", rank=pacing.Rank.DRAFT, message=effect.message
                     )
@@ -130,7 +130,7 @@ class World(RuleBasedStateMachine):
                     assert not effect.soon or is_waited_for, "only what is waited for is soon"
                     self.feed_pacing(pacing.Wanted(request=request, at=self.at))
                 case Withdraw():
-                    self.asked = None
+                    self.requested = None
                     self.feed_pacing(pacing.Withdrawn(id="d", at=self.at))
                 case DraftEnded():
                     assert self.ended is None, "a draft ends once"
@@ -144,7 +144,7 @@ class World(RuleBasedStateMachine):
         for effect in effects:
             if isinstance(effect, pacing.Grant):
                 self.feed(Granted())
-                if self.flight is None:
+                if self.in_flight is None:
                     self.let_go()
 
     def let_go(self) -> None:
@@ -152,14 +152,14 @@ class World(RuleBasedStateMachine):
         self.feed_pacing(pacing.CallEnded(chat="c", at=self.at))
 
     def call(self, call: Call) -> None:
-        assert self.flight is None, "never two calls at once"
-        assert self.asked == about(call), "as asked"
-        self.asked = None
+        assert self.in_flight is None, "never two calls at once"
+        assert self.requested == about(call), "as requested"
+        self.requested = None
         assert not self.closed, "no call after the end"
         assert not self.is_last, "what the final says is not shown before it"
         assert self.traits.can_edit, "a channel that can't edit gets nothing before the final"
         if isinstance(call, Send):
-            assert call.text in self.wanted, "always the newest text"
+            assert call.text in self.texts, "always the newest text"
             self.check_send()
         elif isinstance(call, Preview):
             assert (call.text,) == self.shown()[-1:], "always the newest text"
@@ -167,13 +167,15 @@ class World(RuleBasedStateMachine):
             assert not self.waited_for(), "what is waited for is sent"
             assert self.preview != call.text or self.preview_lost, "no idle preview"
         elif isinstance(call, Edit):
-            assert call.text in {*self.wanted[call.part : call.part + 1], ABOVE}, "newest"
+            assert call.text in {*self.texts[call.part : call.part + 1], ABOVE}, "newest"
             assert self.chat.get(call.message) != call.text or self.unsure(call), "no idle edit"
         if not isinstance(call, Send):
-            touched = [at for at, one in self.calls if about(one) == about(call)]
+            edited_at = [at for at, earlier in self.calls if about(earlier) == about(call)]
             interval = LIMITS.min_edit_interval_s * (2 if about(call) in self.refused else 1)
-            assert not touched or self.at - touched[-1] >= interval - 1e-3, "the interval is kept"
-        self.flight = call
+            assert not edited_at or self.at - edited_at[-1] >= interval - 1e-3, (
+                "the interval is kept"
+            )
+        self.in_flight = call
         self.calls.append((self.at, call))
 
     def unsure(self, call: Edit) -> bool:
@@ -181,7 +183,7 @@ class World(RuleBasedStateMachine):
         return self.draft.parts[call.part].text is None
 
     def shown(self) -> tuple[str, ...]:
-        return self.wanted if self.traits.multi_message else self.wanted[:1]
+        return self.texts if self.traits.multi_message else self.texts[:1]
 
     def waited_for(self) -> bool:
         """Whether the next part was demanded, and is no message."""
@@ -195,20 +197,22 @@ class World(RuleBasedStateMachine):
         """What was asked to be shown last stands, or is on its way, unless the platform refused."""
         draft = self.draft
         is_over = self.closed or draft.muted or self.is_last
-        if is_over or not self.traits.can_edit or not self.wanted:
+        if is_over or not self.traits.can_edit or not self.texts:
             return
-        wanted = self.shown()
+        expected = self.shown()
         parts = [self.chat.get(part.message or "") for part in draft.parts]
-        if self.previews and len(parts) == len(wanted) - 1 and not self.waited_for():
+        if self.previews and len(parts) == len(expected) - 1 and not self.waited_for():
             parts.append(self.preview)
-        gone = any(part.message is None for part in draft.parts)
-        rest = {ABOVE} if len(parts) > len(wanted) else set[str]()
-        stands = tuple(parts[: len(wanted)]) == wanted and set(parts[len(wanted) :]) <= rest
-        under_way = self.flight is not None or bool(self.paced.drafts)
-        assert stands or under_way or gone or self.unseen(), "the newest text is on its way"
+        deleted = any(part.message is None for part in draft.parts)
+        rest = {ABOVE} if len(parts) > len(expected) else set[str]()
+        is_shown = tuple(parts[: len(expected)]) == expected and set(parts[len(expected) :]) <= rest
+        under_way = self.in_flight is not None or bool(self.paced.drafts)
+        assert is_shown or under_way or deleted or self.deleted_unnoticed(), (
+            "the newest text is on its way"
+        )
 
-    def unseen(self) -> bool:
-        """Somebody deleted a message, and nothing has told us yet."""
+    def deleted_unnoticed(self) -> bool:
+        """A person deleted a message, and no call has reported it yet."""
         return any(part.message not in self.chat for part in self.draft.parts if part.message)
 
     @rule(
@@ -224,7 +228,7 @@ class World(RuleBasedStateMachine):
         if fence == 1 and step_back == 0:
             self.newest = number
             if not self.closed:
-                self.wanted = parts or self.wanted
+                self.texts = parts or self.texts
                 self.is_last = is_last
             self.is_read_now = self.is_read_now and self.closed
         before = self.draft
@@ -237,9 +241,9 @@ class World(RuleBasedStateMachine):
         self.feed_pacing(pacing.Ticked(at=self.at))
 
     @rule(soon=st.booleans())
-    def somebody_is_waited_for(self, *, soon: bool) -> None:
+    def a_person_waits(self, *, soon: bool) -> None:
         if not self.closed:
-            self.demanded = len(self.wanted)
+            self.demanded = len(self.texts)
             self.is_last = False
         self.is_read_now = soon
         self.feed(Demanded(soon=soon))
@@ -255,16 +259,16 @@ class World(RuleBasedStateMachine):
     def close(self) -> None:
         self.closed = True
         self.feed(Closed())
-        assert self.ended is not None or self.flight is not None, "waits for its call only"
+        assert self.ended is not None or self.in_flight is not None, "waits for its call only"
 
     @precondition(lambda self: bool(cast("World", self).chat))
-    @rule(which=st.integers(0, 3))
-    def somebody_deletes(self, which: int) -> None:
-        del self.chat[list(self.chat)[which % len(self.chat)]]
+    @rule(index=st.integers(0, 3))
+    def a_person_deletes(self, index: int) -> None:
+        del self.chat[list(self.chat)[index % len(self.chat)]]
 
     def landed(self) -> Call:
-        assert self.flight is not None
-        call, self.flight = self.flight, None
+        assert self.in_flight is not None
+        call, self.in_flight = self.in_flight, None
         return call
 
     def carry_out(self, call: Call) -> Event:
@@ -292,7 +296,7 @@ class World(RuleBasedStateMachine):
                 self.preview, self.preview_lost = call.text, False
                 return done(call.call)
 
-    @precondition(lambda self: cast("World", self).flight is not None)
+    @precondition(lambda self: cast("World", self).in_flight is not None)
     @rule()
     def succeed(self) -> None:
         call = self.landed()
@@ -302,7 +306,7 @@ class World(RuleBasedStateMachine):
         self.feed_pacing(pacing.CallAnswered(chat="c", at=self.at, message=message))
         self.feed(outcome)
 
-    @precondition(lambda self: cast("World", self).flight is not None)
+    @precondition(lambda self: cast("World", self).in_flight is not None)
     @rule(retry_after_s=SECONDS)
     def fail(self, retry_after_s: float) -> None:
         call = self.landed()
@@ -312,7 +316,7 @@ class World(RuleBasedStateMachine):
         self.feed_pacing(pacing.CallRefused(chat="c", at=self.at, retry_after_s=retry_after_s))
         self.feed(failed(call.call))
 
-    @precondition(lambda self: cast("World", self).flight is not None)
+    @precondition(lambda self: cast("World", self).in_flight is not None)
     @rule(arrives=st.booleans())
     def lose_the_answer(self, arrives: bool) -> None:
         call = self.landed()
@@ -321,7 +325,7 @@ class World(RuleBasedStateMachine):
         self.preview_lost = self.preview_lost or isinstance(call, Preview | Send)
         self.feed(lost(call.call))
 
-    @precondition(lambda self: cast("World", self).flight is not None)
+    @precondition(lambda self: cast("World", self).in_flight is not None)
     @rule(markup=st.sampled_from([True, True, True, False]))
     def refuse(self, markup: bool) -> None:
         call = self.landed()
@@ -329,7 +333,7 @@ class World(RuleBasedStateMachine):
             self.previews = False
         self.feed(refused(call.call, markup=markup))
 
-    @precondition(lambda self: cast("World", self).flight is not None)
+    @precondition(lambda self: cast("World", self).in_flight is not None)
     @rule(parts=TEXTS)
     def succeed_and_show_more(self, parts: tuple[str, ...]) -> None:
         self.succeed()
@@ -339,17 +343,17 @@ class World(RuleBasedStateMachine):
     def show_more_and_lose_the_answer(self, parts: tuple[str, ...], arrives: bool) -> None:
         self.show(parts, 0, 1)
         self.wait(5.0)
-        if self.flight is not None:
+        if self.in_flight is not None:
             self.lose_the_answer(arrives)
 
     @rule()
     def everything_comes_to_rest(self) -> None:
         """With a platform that behaves, the chat shows the newest text after so many calls."""
         for _ in range(40):
-            if self.flight is not None:
+            if self.in_flight is not None:
                 self.succeed()
             self.wait(30.0)
-        assert self.flight is None, "comes to rest"
+        assert self.in_flight is None, "comes to rest"
         if self.closed:
             assert self.ended is not None, "a closed draft ends"
             known = tuple(part.message for part in self.draft.parts if part.message is not None)

@@ -30,22 +30,22 @@ LOOKING = replace(PLAIN_SENDS, can_lookup=True)
 
 @dataclass(kw_only=True)
 class HookLog:
-    """Hooks that remember what they were asked, and add what a test wants added."""
+    """Hooks that log their calls, and add the writes of a test."""
 
-    asked_refs: list[MessageRef] = field(default_factory=list[MessageRef])
+    sent_refs: list[MessageRef] = field(default_factory=list[MessageRef])
     reasons: list[str] = field(default_factory=list[str])
     add: tuple[Write, ...] = ()
-    stands: MessageRef | None = None
+    message: MessageRef | None = None
     damaged: RecordUnreadable | None = None
 
     async def card_sent(
         self, reads: Reads, item: ApprovalCard, ref: MessageRef
     ) -> tuple[Write, ...]:
-        self.asked_refs.append(ref)
+        self.sent_refs.append(ref)
         return self.add
 
     async def card_message(self, item: ApprovalCard) -> MessageRef | None:
-        return self.stands
+        return self.message
 
     async def send_refused(
         self, reads: Reads, row: Row, item: Item | None, reason: str
@@ -115,7 +115,7 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
     return text
 
 
-async def unnoted(_why: str, _times: int) -> None:
+async def unnoted(_reason: str, _times: int) -> None:
     """Note no refusal."""
 
 
@@ -128,15 +128,15 @@ async def running(
     screen: Screen = as_it_is,
 ) -> AsyncGenerator[Rig]:
     """One process over a store; leaving it ends all that still waits, like a kill."""
-    clock, kept = LoopClock(), store or MemoryStore()
+    clock, memory = LoopClock(), store or MemoryStore()
     ids, hooks = CountingIds(), HookLog()
     refusals: list[tuple[str, int]] = []
 
-    async def note_refused(why: str, times: int) -> None:
-        refusals.append((why, times))
+    async def note_refused(reason: str, times: int) -> None:
+        refusals.append((reason, times))
 
     async def fence_of(conversation: ConversationId) -> Fence:
-        return await kept.lease(conversation)
+        return await memory.lease(conversation)
 
     async def drafts() -> tuple[MessageRef, ...]:
         return open_drafts
@@ -159,7 +159,7 @@ async def running(
                     for channel in channels
                 }
                 outbox = Outbox(
-                    store=kept,
+                    store=memory,
                     accounts=accounts,
                     clock=clock,
                     group=group,
@@ -170,7 +170,7 @@ async def running(
                 )
                 rig = Rig(
                     clock=clock,
-                    store=kept,
+                    store=memory,
                     group=group,
                     channels={channel.name: channel for channel in channels},
                     accounts=accounts,
@@ -219,11 +219,11 @@ def draft(
 
 
 async def unmarked(_mark: str) -> None:
-    """Of a draft whose messages nobody looks up."""
+    """For a draft whose messages are never looked up."""
 
 
 async def never_recorded(ref: MessageRef) -> None:
-    """Of a draft none of whose messages is ever known to stand."""
+    """For a draft none of whose messages is ever confirmed."""
     raise AssertionError(ref)
 
 
@@ -264,7 +264,7 @@ class Kill:
             raise asyncio.CancelledError
 
 
-# --- what tests commit to the outbox, and how they see what came of it ----------------------------
+# --- what tests commit to the outbox, and how they read the result ----------------------------
 
 LONG = "one " * 14 + "\n\n" + "two " * 14 + "\n\n" + "three"
 PARTS = ["one " * 13 + "one", "two " * 13 + "two", "three"]
@@ -310,7 +310,7 @@ def note(rig: Rig, text: str, *, quiet: bool = False) -> Put:
 
 
 async def noted(rig: Rig, text: str) -> None:
-    """Have a note said."""
+    """Send a note."""
     put = note(rig, text)
     await rig.commit(put)
     await rig.outbox.ended(put.key)
@@ -319,12 +319,12 @@ async def noted(rig: Rig, text: str) -> None:
 async def posted(rig: Rig, *texts: str) -> tuple[MessageRef, ...]:
     """Messages that a draft left in the chat."""
     to = rig.channel.address()
-    said = [Markdown(text=text, key=text, draft=True) for text in texts]
-    outcomes = [await rig.accounts["chat"].post(to, one) for one in said]
+    messages = [Markdown(text=text, key=text, draft=True) for text in texts]
+    outcomes = [await rig.accounts["chat"].post(to, message) for message in messages]
     rig.channel.calls.clear()
     shown = rig.channel.standing(to)
     assert len(outcomes) == len(shown)
-    return tuple(one.ref for one in shown)
+    return tuple(message.ref for message in shown)
 
 
 def seen(channel: ScriptedChannel, chat: str = "c1") -> list[str]:

@@ -33,7 +33,7 @@ PLACE = Address(channel="chat", account="bot", chat="c", direct=True)
 
 
 async def test_a_cancelled_wait_gives_its_place_away() -> None:
-    """Nobody's budget is used up by somebody who left."""
+    """A cancelled caller uses up no budget."""
     async with running(platform(SLOW)) as rig:
         account = rig.accounts["chat"]
         with pytest.raises(TimeoutError):
@@ -91,7 +91,7 @@ async def test_a_call_that_hangs_ends_as_lost() -> None:
         (ValueError("secret"), Unknown(reason="raised ValueError", broken=True)),
     ],
 )
-async def test_whatever_a_channel_raises_becomes_an_ending(
+async def test_every_exception_of_a_channel_becomes_an_outcome(
     error: Exception, outcome: object
 ) -> None:
     """A stranger's text stays inside (P8)."""
@@ -124,7 +124,7 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
     assert granted == []
 
 
-async def test_a_new_adapter_obeys_what_the_one_before_it_was_told() -> None:
+async def test_a_new_adapter_obeys_the_waits_of_the_one_before_it() -> None:
     """An adapter that failed is made anew, and the platform's wait goes on (P6)."""
     async with running(platform()) as rig:
         rig.channel.will("send", RateLimited("slow down", retry_after_s=7))
@@ -135,7 +135,7 @@ async def test_a_new_adapter_obeys_what_the_one_before_it_was_told() -> None:
             assert rig.clock.monotonic() == 7
 
 
-async def test_what_is_told_to_an_adapter_after_it_was_replaced_is_obeyed_too() -> None:
+async def test_a_wait_that_a_replaced_adapter_receives_is_obeyed_too() -> None:
     """A call over it may still be under way; until it has ended its chat has no other (P6)."""
     async with running(platform()) as rig:
         account, to, called = rig.accounts["chat"], rig.channel.address(), list[float]()
@@ -158,7 +158,7 @@ async def test_what_is_told_to_an_adapter_after_it_was_replaced_is_obeyed_too() 
 REFUSED = ChannelUnauthorized("the login was refused")
 
 
-async def test_credentials_that_are_refused_are_tried_seldom_whoever_waits() -> None:
+async def test_refused_credentials_are_tried_seldom_whatever_waits() -> None:
     """Some servers lock an account that fails to log in too often; one answer ends the outage."""
     async with running(platform()) as rig:
         account, to = rig.accounts["chat"], rig.channel.address()
@@ -178,8 +178,8 @@ async def test_credentials_that_are_refused_are_tried_seldom_whoever_waits() -> 
         assert await post() == Unreachable(reason="the login was refused", needs_operator=True)
         account.retry_now()
         assert isinstance(await post(), Delivered)
-        why = "the login was refused"
-        assert rig.refusals == [(why, 1), (why, 2), (why, 3), (why, 4), ("", 0)]
+        reason = "the login was refused"
+        assert rig.refusals == [(reason, 1), (reason, 2), (reason, 3), (reason, 4), ("", 0)]
 
 
 async def test_credentials_that_are_refused_for_several_calls_at_once_count_once() -> None:
@@ -223,7 +223,7 @@ async def test_all_that_goes_out_is_looked_at_as_it_was_rendered() -> None:
             "a [redacted]"
         ]
         files = [message.file for message in rig.channel.standing(to) if message.file is not None]
-        assert [one.name for one in files] == ["[redacted].txt"]
+        assert [file.name for file in files] == ["[redacted].txt"]
         await account.edit(sent.value, Markdown(text="a secr*et* b", key="k"))
         assert rig.channel.standing(to)[0].text == "a [redacted] b"
         await account.edit(sent.value, replace(file, caption="the secret"))
@@ -241,8 +241,8 @@ async def test_a_text_without_findings_keeps_its_markup_and_one_with_none_is_cut
     can = replace(CAPABILITIES, max_length=20)
     async with running(platform(can), screen=masked) as rig:
         account = rig.accounts["chat"]
-        kept = account.outgoing(Markdown(text="a *b*", key="k"))
-        assert (kept.rendered, kept.plain) == (rig.channel.render("a *b*"), False)
+        message = account.outgoing(Markdown(text="a *b*", key="k"))
+        assert (message.rendered, message.plain) == (rig.channel.render("a *b*"), False)
         assert (
             account.outgoing(Markdown(text="secret secret", key="k")).rendered.plain
             == "[redacted] [redact"
@@ -273,29 +273,29 @@ async def test_the_rest_of_what_is_masked_in_the_part_before_is_withheld() -> No
         assert account.redact_parts(parts) == (parts[0], MARKER, parts[2])
 
 
-async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
+async def test_a_text_that_was_screened_is_not_screened_again() -> None:
     """A draft of many messages shows a frame several times a second."""
-    looks: list[str] = []
+    screened: list[str] = []
 
     def counting(text: str, *, growing: bool = False) -> str:
-        looks.append(text)
+        screened.append(text)
         return masked(text, growing=growing)
 
     async with running(platform(), screen=counting) as rig:
         account = rig.accounts["chat"]
         first = account.redact_parts(["secret", "b", "c", "d"])
-        assert len(looks) == 7
-        looks.clear()
+        assert len(screened) == 7
+        screened.clear()
         assert account.redact_parts(["secret", "b", "c", "d grows"], first[:3]) == (
             *first[:3],
             "d grows",
         )
-        assert len(looks) == 3
+        assert len(screened) == 3
 
 
 @pytest.mark.parametrize(("chars", "leaves"), [(AT_ONCE_CHARS, False), (AT_ONCE_CHARS + 1, True)])
 async def test_a_long_text_is_rendered_and_looked_at_off_the_loop(chars: int, leaves: bool) -> None:
-    """It takes milliseconds, in which nobody else would be answered (P9)."""
+    """It takes milliseconds, in which no other chat would be answered (P9)."""
     threads = set[bool]()
 
     def noting(text: str, *, growing: bool = False) -> str:
@@ -316,12 +316,12 @@ async def test_a_long_text_is_rendered_and_looked_at_off_the_loop(chars: int, le
 @given(text=st.text(alphabet="a \n![]&*_`<#-=>|~", max_size=600))
 def test_a_text_full_of_markup_is_long_much_sooner(text: str) -> None:
     """Each sign counts as ten letters more; short texts and plain ones are as long as they are."""
-    signs = sum(one not in "a " for one in text)
+    signs = sum(sign not in "a " for sign in text)
     assert is_slow(text) is (len(text) + 10 * signs > AT_ONCE_CHARS)
 
 
 async def test_an_answer_that_markup_makes_long_is_measured_off_the_loop() -> None:
-    """However long a message of the platform may be, nobody waits for its parser (P9)."""
+    """However long a message of the platform may be, no chat waits for its parser (P9)."""
     text, threads = "![" * 1_000, set[bool]()
 
     def fits(part: str) -> bool:

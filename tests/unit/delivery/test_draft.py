@@ -170,15 +170,15 @@ def test_a_shorter_text_takes_its_last_messages_away() -> None:
 def test_where_nothing_can_be_deleted_a_message_says_that_it_is_over() -> None:
     """Also when the platform only refuses to delete this one (P6)."""
     lasting = replace(TWO, traits=replace(TRAITS, can_delete=False))
-    kept, _ = play(TWO, show(2, "x"), Granted(), done(2), Granted(), refused(3))
-    for before in (play(lasting, show(2, "x"), Granted(), done(2))[0], kept):
+    state, _ = play(TWO, show(2, "x"), Granted(), done(2), Granted(), refused(3))
+    for before in (play(lasting, show(2, "x"), Granted(), done(2))[0], state):
         draft, effects = play(before, Granted())
         assert effects == [edit(draft.calls - 1, ABOVE, part=1)]
         assert play(draft, done(draft.calls - 1))[1] == []
 
 
 def test_a_message_already_deleted_needs_no_deleting() -> None:
-    """Gone is what was wanted."""
+    """It was to be gone."""
     draft, effects = play(TWO, show(2, "a"), Granted(), refused(2, gone=True))
     assert effects == []
     assert [part.message for part in draft.parts] == ["m0"]
@@ -243,7 +243,7 @@ def test_a_refused_send_silences_the_draft(flags: dict[str, bool]) -> None:
     assert effects == []
 
 
-def test_a_message_that_somebody_deleted_is_sent_again_once() -> None:
+def test_a_message_that_a_person_deleted_is_sent_again_once() -> None:
     """A second time it is left to the final (P6)."""
     draft, effects = play(ONE, show(1, "ab"), Granted(), refused(1, gone=True), Granted())
     assert effects == [send(2, "ab", key="t:1")]
@@ -275,8 +275,8 @@ def test_closing_waits_for_the_call_under_way_and_for_no_other() -> None:
     assert play(draft, sent(0, "m0"))[1] == [DraftEnded(messages=("m0",))]
 
 
-def test_closing_takes_back_what_was_asked() -> None:
-    """A closed draft uses up nobody's budget; late grants and frames do nothing."""
+def test_closing_withdraws_the_request() -> None:
+    """A closed draft uses up no budget; late grants and frames do nothing."""
     draft, effects = play(ONE, show(1, "ab"), Closed())
     assert effects == [Withdraw(), DraftEnded(messages=("m0",))]
     for late in (Granted(), show(2, "abc"), Closed(), done(0)):
@@ -342,7 +342,7 @@ def test_the_same_text_is_not_previewed_twice() -> None:
 
 
 def test_a_full_part_becomes_a_message_and_the_next_is_previewed() -> None:
-    """Which ends the preview of the part before; nobody waits for it (S2-20)."""
+    """This ends the preview of the part before, without a wait (S2-20)."""
     draft, effects = play(SEEN, show(1, "a full", "rest"))
     assert effects == [RequestSlot(message="")]
     draft, effects = play(draft, Granted())
@@ -354,7 +354,7 @@ def test_a_full_part_becomes_a_message_and_the_next_is_previewed() -> None:
     assert play(draft, done(2), Closed())[1] == [DraftEnded(messages=("m0",))]
 
 
-def test_what_is_demanded_becomes_a_message_and_goes_on_in_it() -> None:
+def test_a_demanded_part_becomes_a_message_and_goes_on_in_it() -> None:
     """Before a card or a tool is waited for; the text after it continues there (K4)."""
     draft, effects = play(SEEN, Demanded())
     assert effects == [RequestSlot(message="", soon=True)]
@@ -371,15 +371,15 @@ def test_what_is_demanded_becomes_a_message_and_goes_on_in_it() -> None:
     assert play(draft, done(4), Demanded())[1] == [RequestSlot(message="", soon=True)]
 
 
-def test_what_is_demanded_waits_for_the_preview_under_way() -> None:
+def test_a_demanded_part_waits_for_the_preview_under_way() -> None:
     """Never two calls at once (P6)."""
     draft, effects = play(UNSEEN, show(0, "a"), Granted(), Demanded())
     assert effects == []
     assert play(draft, done(0))[1] == [RequestSlot(message="", soon=True)]
 
 
-def test_what_is_asked_for_already_is_asked_for_sooner() -> None:
-    """A full part, when somebody begins to wait for all of them."""
+def test_a_pending_request_is_made_again_for_sooner() -> None:
+    """A full part, when a person begins to wait for all of them."""
     draft, effects = play(SEEN, show(1, "a full", "rest"))
     assert effects == [RequestSlot(message="")]
     assert play(draft, Demanded())[1] == [RequestSlot(message="", soon=True)]
@@ -407,7 +407,7 @@ def test_a_lost_preview_is_made_again_though_its_text_is_the_one_of_before() -> 
 
 
 def test_a_lost_send_may_have_taken_the_preview_away() -> None:
-    """The text has shrunk to what was previewed before, and nobody knows that it is still seen."""
+    """The text has shrunk to what was previewed before, and it may no longer be seen."""
     resends = replace(SEEN, traits=replace(NATIVE, idempotent_send=True))
     draft, _ = play(resends, show(1, "a", "b"), Granted(), lost(1))
     assert play(draft, show(2, "a"), Granted())[1] == [preview(2, "a")]

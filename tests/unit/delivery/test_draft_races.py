@@ -14,7 +14,7 @@ from zeroclaw.delivery import pacing
 
 @pytest.mark.slow
 class TestDraft(World.TestCase):
-    """Whatever comes, and in whatever order, the draft keeps its promises (P6)."""
+    """The draft keeps its promises in any order of events (P6)."""
 
 
 MUTANTS = [

@@ -107,9 +107,9 @@ def test_where_keys_mean_nothing_only_marked_repeats_and_fragments_are_more(
         shown = [
             message.text for message in channel.standing(channel.address()) if not message.draft
         ]
-        clean = [one.removesuffix(catalogue.POSSIBLE_REPEAT.en) for one in shown]
+        clean = [text.removesuffix(catalogue.POSSIBLE_REPEAT.en) for text in shown]
         assert list(dict.fromkeys(clean)) == list(parts)
-        marked = [one for one in shown if one.endswith(catalogue.POSSIBLE_REPEAT.en)]
+        marked = [text for text in shown if text.endswith(catalogue.POSSIBLE_REPEAT.en)]
         assert len(shown) - len(marked) <= len(parts)
 
     in_virtual_time(check())

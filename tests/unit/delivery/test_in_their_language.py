@@ -1,4 +1,4 @@
-"""What delivery itself says is said in the language of whoever reads the message."""
+"""Delivery writes its own words in the language of the message's reader."""
 
 from tests.fakes.scripted_channel import Lost
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, posted, running, seen

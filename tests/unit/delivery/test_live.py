@@ -190,7 +190,7 @@ async def test_a_cancelled_close_can_be_repeated() -> None:
         assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
 
 
-async def test_a_send_that_may_have_arrived_is_said_to_be_uncertain() -> None:
+async def test_a_send_that_may_have_arrived_is_uncertain() -> None:
     """Where the platform does not know our keys (P1)."""
     async with running(platform(PLAIN_SENDS)) as rig:
         rig.channel.will("send", Lost())
@@ -221,7 +221,7 @@ async def test_a_resumed_turn_goes_on_in_its_messages() -> None:
 
 
 async def test_a_newer_holder_ends_the_draft() -> None:
-    """Its message is still known to whoever closes it."""
+    """Closing it still returns its message."""
     async with running(platform()) as rig:
 
         async def fenced(ref: MessageRef) -> None:
@@ -373,7 +373,7 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
     assert [left.refs for left in closed] == [()]
 
 
-# --- signs: that somebody is at work, and when a draft has caught up ------------------------------
+# --- signs: that the bot is at work, and when a draft has caught up ------------------------------
 
 TYPES = replace(CAPABILITIES, has_typing=True)
 
@@ -468,7 +468,7 @@ async def test_a_turn_without_text_stops_typing_when_it_ends() -> None:
         assert names(rig) == ["typing"]
 
 
-async def test_a_platform_that_shows_no_typing_is_not_asked_to() -> None:
+async def test_a_platform_that_shows_no_typing_gets_no_typing() -> None:
     """What the capabilities deny is never called."""
     async with running(platform(CAPABILITIES)) as rig:
         handle = draft(rig)
@@ -524,11 +524,11 @@ def masked(text: str, *, growing: bool = False) -> str:
     return text.replace("s3cr", "***")
 
 
-def told(rig: Rig) -> list[str]:
+def tools_shown(rig: Rig) -> list[str]:
     return [call.text for call in rig.channel.calls if call.name == "typing"]
 
 
-async def test_what_tools_do_is_told_at_once_and_again_until_they_end() -> None:
+async def test_running_tools_are_shown_at_once_and_again_until_they_end() -> None:
     """Below a text as well; a sign that runs out while a tool runs is shown anew (P6)."""
     async with running(platform(NAMES)) as rig:
         handle = draft(rig)
@@ -537,19 +537,19 @@ async def test_what_tools_do_is_told_at_once_and_again_until_they_end() -> None:
         handle.show_tools((SHELL,))
         handle.show_tools((SHELL,))
         await rig.clock.sleep(TYPING_S * 1.5)
-        assert told(rig) == ["shell running", "shell running"]
+        assert tools_shown(rig) == ["shell running", "shell running"]
         handle.show_tools((ENDED,))
         await rig.clock.sleep(TYPING_S * 3)
-        assert told(rig) == ["shell running", "shell running", "shell ok"]
+        assert tools_shown(rig) == ["shell running", "shell running", "shell ok"]
         handle.show_tools((replace(SHELL, key="2"),))
         await rig.clock.sleep(TYPING_S / 2)
-        assert told(rig)[3:] == ["shell running"]
+        assert tools_shown(rig)[3:] == ["shell running"]
         await handle.close()
         await rig.clock.sleep(TYPING_S * 3)
-        assert told(rig)[4:] == ["shell failed"]
+        assert tools_shown(rig)[4:] == ["shell failed"]
 
 
-async def test_the_end_of_a_tool_that_was_not_heard_is_told_again() -> None:
+async def test_the_end_of_a_tool_whose_call_failed_is_shown_again() -> None:
     async with running(platform(NAMES)) as rig:
         handle = draft(rig)
         handle.show(0, "a")
@@ -557,7 +557,7 @@ async def test_the_end_of_a_tool_that_was_not_heard_is_told_again() -> None:
         rig.channel.will("typing", ChannelUnavailable("no route"))
         handle.show_tools((ENDED,))
         await rig.clock.sleep(TYPING_S * 3)
-        assert told(rig) == ["shell ok", "shell ok"]
+        assert tools_shown(rig) == ["shell ok", "shell ok"]
         await handle.close()
 
 
@@ -569,7 +569,7 @@ async def test_before_the_first_text_one_sign_names_the_tools() -> None:
         await rig.clock.sleep(TYPING_S * 1.5)
         handle.show_tools((ENDED,))
         await rig.clock.sleep(TYPING_S)
-        assert told(rig) == ["shell running", "shell running", "shell ok", ""]
+        assert tools_shown(rig) == ["shell running", "shell running", "shell ok", ""]
         await handle.close()
 
 
@@ -579,15 +579,15 @@ async def test_a_secret_in_the_name_of_a_tool_is_masked() -> None:
         handle = draft(rig)
         handle.show_tools((replace(ENDED, tool="s3cret"),))
         await rig.clock.sleep(TYPING_S / 2)
-        assert told(rig)[0] == "***et ok"
+        assert tools_shown(rig)[0] == "***et ok"
         await handle.close()
 
 
-async def test_a_platform_that_names_no_tools_is_told_of_none() -> None:
+async def test_a_platform_that_shows_no_tools_gets_none() -> None:
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
         handle.show(0, "a")
         handle.show_tools((SHELL,))
         await rig.clock.sleep(TYPING_S * 3)
-        assert told(rig) == []
+        assert tools_shown(rig) == []
         await handle.close()

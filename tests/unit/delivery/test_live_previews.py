@@ -41,13 +41,13 @@ def direct_draft(rig: Rig, *, turn: str = TURN) -> DraftHandle:
     return draft(rig, address=rig.channel.address(direct=True), turn=turn)
 
 
-def here(channel: ScriptedChannel, *, direct: bool = True) -> Address:
+def address(channel: ScriptedChannel, *, direct: bool = True) -> Address:
     return channel.address(direct=direct)
 
 
 def shown(channel: ScriptedChannel) -> tuple[str | None, list[str]]:
     """What is shown and not sent, and the messages."""
-    return channel.previews.get(here(channel).key()), channel.chat(here(channel))
+    return channel.previews.get(address(channel).key()), channel.chat(address(channel))
 
 
 async def test_the_last_text_leaves_no_call_for_the_final_to_wait_for() -> None:
@@ -80,7 +80,7 @@ async def test_what_must_stand_is_a_message_before_anybody_waits() -> None:
         await handle.wait_for_messages()
 
 
-async def test_nothing_to_show_holds_nobody_up() -> None:
+async def test_an_empty_draft_delays_no_call() -> None:
     async with running(platform(NATIVE)) as rig:
         handle = direct_draft(rig)
         handle.demand_messages()
@@ -92,7 +92,7 @@ async def test_nothing_to_show_holds_nobody_up() -> None:
         await handle.close()
 
 
-async def test_it_stands_at_once_behind_its_own_previews() -> None:
+async def test_a_demanded_text_is_sent_at_once_behind_its_own_previews() -> None:
     """They leave a call of the chat's burst to it (P6)."""
     capabilities = replace(NATIVE, chat_budget=Budget(per_s=1, burst=2), min_edit_interval_s=1.0)
     async with running(platform(capabilities)) as rig:
@@ -236,7 +236,7 @@ async def test_a_text_that_grows_while_it_is_cut_is_shown_whole() -> None:
         await handle.close()
 
 
-async def test_what_is_still_cut_is_waited_for_before_it_stands() -> None:
+async def test_a_text_still_being_cut_is_awaited_before_it_is_sent() -> None:
     """Nor does a card come before words above it that came while others were cut (P6)."""
     channel, words = Watched(native_draft=True), "word " * CUT_AT_ONCE_CHARS
     async with running(channel) as rig, asyncio.TaskGroup() as group:
@@ -306,7 +306,7 @@ def opened(rig: Rig, log: list[str], *, sending: Callable[[str], Awaitable[None]
     )
 
 
-async def test_what_is_begun_to_be_sent_is_recorded_first() -> None:
+async def test_a_send_is_recorded_before_it_begins() -> None:
     """So a kill in between leaves no beginning of an answer behind (P1, P6)."""
     async with running(platform(LOOKING)) as rig:
         log: list[str] = []
@@ -334,10 +334,10 @@ async def test_what_is_begun_to_be_sent_is_recorded_first() -> None:
     ],
     ids=["did not arrive", "refused"],
 )
-async def test_what_is_surely_not_sent_is_no_longer_on_record(
+async def test_a_send_that_surely_failed_is_no_longer_on_record(
     ends: tuple[Exception | Lost, ...], more: list[str], left: Uncertainty
 ) -> None:
-    """Nobody looks later for what nobody has sent; what may have arrived is looked for."""
+    """A message that was not sent is never looked up; one that may have arrived is."""
     async with running(platform(LOOKING)) as rig:
         log: list[str] = []
 
@@ -463,7 +463,7 @@ async def answered(died: Died) -> list[str]:
         return seen(rig.channel)
 
 
-async def test_the_next_life_answers_in_the_message_that_nobody_had_recorded() -> None:
+async def test_the_next_life_answers_in_the_unrecorded_message() -> None:
     """Killed between a draft's send and its record, no beginning stays (P1, P6)."""
     died = await died_drafting("an old draft")
     assert seen(died.channel) == ["earlier", "an old draft"]

@@ -1,4 +1,4 @@
-"""Whatever was committed to be said is said once, as exactly its text, or somebody is told."""
+"""Each committed message is sent once, as exactly its text, or the operator hears that it was not."""
 
 import asyncio
 
@@ -89,7 +89,7 @@ async def test_the_first_message_of_a_final_answers_and_carries_its_receipts(
         await rig.deliver(outbox_row(rig.ids.ulid(), item, HERE))
         assert [call.reply_to for call in rig.channel.called("send")] == replies
         shown = rig.channel.standing(item.address)
-        assert [one.receipts for one in shown] == [(proof,), (), ()]
+        assert [message.receipts for message in shown] == [(proof,), (), ()]
 
 
 async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
@@ -139,7 +139,7 @@ async def test_what_the_draft_learned_late_is_used() -> None:
 
 
 async def test_a_lost_draft_makes_the_final_a_possible_repeat() -> None:
-    """The person is told that it may stand there twice (P1)."""
+    """The message says that it may be a repeat (P1)."""
     async with running(platform(PLAIN_SENDS)) as rig:
         put = final(rig, "done")
         await commit(rig.store, put)
@@ -201,8 +201,8 @@ async def test_of_a_blank_final_nothing_is_shown(uncertainty: Uncertainty) -> No
         assert (seen(rig.channel), (await rig.row(put)).state) == ([], "delivered")
 
 
-async def test_nobody_is_told_of_a_refused_quiet_note() -> None:
-    """So telling the operator can't go round in circles."""
+async def test_a_refused_quiet_note_is_not_reported() -> None:
+    """So a note to the operator can't cause another note."""
     async with running(platform()) as rig:
         rig.channel.will("send", ChannelRejected("blocked"))
         put = note(rig, "a final was refused", quiet=True)
@@ -222,8 +222,8 @@ async def begun(rig: Rig, text: str) -> Put:
     return put
 
 
-async def test_it_is_sent_without_a_look_and_without_another_commit_before() -> None:
-    """Of what its own process has not sent nothing can stand."""
+async def test_a_begun_final_is_sent_without_a_lookup_or_another_commit() -> None:
+    """Its own process knows that it has not been sent."""
     async with running(platform(LOOKING)) as rig:
         put = await begun(rig, "done")
         await rig.outbox.ended(put.key)
@@ -232,8 +232,8 @@ async def test_it_is_sent_without_a_look_and_without_another_commit_before() -> 
         assert rig.store.points() == [DurablePoint.FINISHED, DurablePoint.DELIVERED]
 
 
-async def test_killed_before_it_was_sent_it_is_looked_for_and_stands_once() -> None:
-    """Its own process alone knew that no send was begun (P1)."""
+async def test_a_begun_final_that_was_killed_unsent_is_looked_up_and_stands_once() -> None:
+    """Only its own process knew that no send was begun (P1)."""
     store, channel = MemoryStore(), platform(LOOKING)
     async with running(channel, store=store) as rig:
         put = final(rig, "done", begun=True)
@@ -246,7 +246,7 @@ async def test_killed_before_it_was_sent_it_is_looked_for_and_stands_once() -> N
 
 
 @pytest.mark.parametrize("fault", [Lost(), RateLimited("slow down", retry_after_s=1)])
-async def test_what_goes_wrong_with_it_is_found_out_as_with_any_other(
+async def test_a_failed_send_of_a_begun_final_is_handled_like_any_other(
     fault: Lost | RateLimited,
 ) -> None:
     """A lost answer is looked for, a refusal is none of a message (P1)."""
@@ -258,8 +258,8 @@ async def test_what_goes_wrong_with_it_is_found_out_as_with_any_other(
         assert bool(rig.channel.called("lookup")) == isinstance(fault, Lost)
 
 
-async def test_one_that_another_writer_changed_is_read_and_looked_for() -> None:
-    """Nobody knows then whether it was sent before (P1)."""
+async def test_a_begun_final_that_another_writer_changed_is_read_and_looked_up() -> None:
+    """Whether it was sent before is then unknown (P1)."""
     async with running(platform(LOOKING)) as rig:
         put = final(rig, "done", begun=True)
         await commit(rig.store, put)
@@ -270,7 +270,7 @@ async def test_one_that_another_writer_changed_is_read_and_looked_for() -> None:
         assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
 
 
-async def test_one_that_is_gone_when_its_turn_comes_is_not_sent() -> None:
+async def test_a_row_that_is_gone_when_its_turn_comes_is_not_sent() -> None:
     """What waits for others is read when they are over."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", RateLimited("slow down", retry_after_s=9))
@@ -297,22 +297,24 @@ async def test_one_that_is_gone_when_its_turn_comes_is_not_sent() -> None:
         ),
     ],
 )
-async def test_elsewhere_it_says_so_when_it_begins(can: Capabilities) -> None:
+async def test_where_a_send_can_not_begin_at_once_its_row_is_marked_later(
+    can: Capabilities,
+) -> None:
     """What a kill leaves unsent is then sent without a look."""
     async with running(platform(can)) as rig:
         assert rig.outbox.mark_if_sent_now(rig.channel.address()) == ""
 
 
-async def test_behind_another_it_waits_and_in_a_channel_that_is_not_there() -> None:
+async def test_a_final_behind_another_or_in_a_missing_channel_is_not_begun() -> None:
     """It begins when the others are over."""
     async with running(platform(LOOKING)) as rig:
-        there = rig.channel.address()
+        address = rig.channel.address()
         put = note(rig, "first")
         await rig.commit(put)
-        assert rig.outbox.mark_if_sent_now(there) == ""
+        assert rig.outbox.mark_if_sent_now(address) == ""
         await rig.outbox.ended(put.key)
-        assert rig.outbox.mark_if_sent_now(there) != ""
-        assert rig.outbox.mark_if_sent_now(replace(there, channel="gone")) == ""
+        assert rig.outbox.mark_if_sent_now(address) != ""
+        assert rig.outbox.mark_if_sent_now(replace(address, channel="gone")) == ""
 
 
 # --- a card is shown, its approvals learn where, and it shows how each ended ----------------------
@@ -330,7 +332,7 @@ def asking(rig: Rig) -> Put:
 
 @pytest.mark.parametrize("capabilities", [CAPABILITIES, PLAIN_SENDS])
 async def test_a_card_is_shown_and_its_approvals_learn_where(capabilities: Capabilities) -> None:
-    """In one commit, with whatever the approvals add (S2-10)."""
+    """In one commit, with the writes that the approvals add (S2-10)."""
     async with running(platform(capabilities)) as rig:
         rig.channel.will("ask", ChannelUnavailable("no route"), Lost())
         put = asking(rig)
@@ -340,12 +342,12 @@ async def test_a_card_is_shown_and_its_approvals_learn_where(capabilities: Capab
         item = OUTBOX.of(row)
         assert isinstance(item, ApprovalCard)
         assert (row.state, rig.store.points()[-1]) == ("delivered", DurablePoint.ASKED)
-        assert rig.hooks.asked_refs == [item.ref]
+        assert rig.hooks.sent_refs == [item.ref]
         assert await rig.store.get(RowKind.APPROVAL, "a1") is not None
 
 
 async def test_what_the_approvals_add_is_asked_for_again_when_it_conflicts() -> None:
-    """Somebody pressed the card before its ref was recorded."""
+    """A person pressed the card before its ref was recorded."""
     async with running(platform()) as rig:
         put = asking(rig)
         conflicts = 2
@@ -358,12 +360,12 @@ async def test_what_the_approvals_add_is_asked_for_again_when_it_conflicts() -> 
 
         rig.store.before = conflict
         await rig.deliver(put)
-        assert len(rig.hooks.asked_refs) == 3
+        assert len(rig.hooks.sent_refs) == 3
         assert len(rig.channel.called("ask")) == 1
 
 
-async def test_a_refused_card_is_told() -> None:
-    """Nobody waits for an approver who never saw it (P10)."""
+async def test_a_refused_card_is_reported() -> None:
+    """No turn waits for an approver who never saw it (P10)."""
     async with running(platform()) as rig:
         rig.channel.will("ask", ChannelRejected("blocked by the user"))
         put = asking(rig)
@@ -384,7 +386,7 @@ async def test_a_refused_answer_whose_turn_is_damaged_is_given_up_at_once() -> N
 
 
 async def test_an_answer_that_is_given_up_is_not_sent_again_for_a_conflict() -> None:
-    """What tells the operators may be written by another at the same time (P1)."""
+    """Another writer may add the operators' note at the same time (P1)."""
     async with running(platform(PLAIN_SENDS)) as rig:
         rig.channel.will("send", *(ChannelRejected("blocked"),) * 2)
         rig.hooks.damaged = RecordUnreadable("the turn is damaged")
@@ -407,15 +409,15 @@ async def test_an_answer_that_is_given_up_is_not_sent_again_for_a_conflict() -> 
 async def test_every_message_of_a_card_shows_how_it_ended() -> None:
     """P5; a lost answer is repeated, a deleted card needs nothing."""
     async with running(platform()) as rig:
-        asked = asking(rig)
-        await rig.deliver(asked)
-        item = OUTBOX.of(await rig.row(asked))
+        card_put = asking(rig)
+        await rig.deliver(card_put)
+        item = OUTBOX.of(await rig.row(card_put))
         assert isinstance(item, ApprovalCard)
         assert item.ref is not None
-        gone = replace(item.ref, message="deleted")
+        deleted = replace(item.ref, message="deleted")
         puts = [
             outbox_row(rig.ids.ulid(), Settle(ref=ref, outcome=outcome()), HERE)
-            for ref in (item.ref, gone)
+            for ref in (item.ref, deleted)
         ]
         rig.channel.will("settle", DeliveryUnknown("no answer"))
         await rig.commit(*puts)
@@ -426,12 +428,12 @@ async def test_every_message_of_a_card_shows_how_it_ended() -> None:
         assert rig.store.points()[-2:] == [DurablePoint.SETTLED] * 2
 
 
-async def test_an_end_that_its_card_may_not_show_is_told() -> None:
+async def test_a_refused_settle_is_reported() -> None:
     """The card still offers its buttons, so the operators hear that the platform refused (P5)."""
     async with running(platform()) as rig:
-        asked = asking(rig)
-        await rig.deliver(asked)
-        item = OUTBOX.of(await rig.row(asked))
+        card_put = asking(rig)
+        await rig.deliver(card_put)
+        item = OUTBOX.of(await rig.row(card_put))
         assert isinstance(item, ApprovalCard)
         assert item.ref is not None
         put = outbox_row(rig.ids.ulid(), Settle(ref=item.ref, outcome=outcome()), HERE)
@@ -444,7 +446,7 @@ async def test_an_end_that_its_card_may_not_show_is_told() -> None:
 # --- platforms in trouble -------------------------------------------------------------------------
 
 
-async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() -> None:
+async def test_a_message_behind_another_of_its_chat_obeys_the_refusal() -> None:
     """Two topics of a group share its limit, and one is posted after the other (P6)."""
     async with running(platform(replace(LOOKING, has_threads=True))) as rig:
         refused_late(rig, retry_after_s=7)
@@ -456,7 +458,7 @@ async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() ->
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "fault", "why"),
+    ("capabilities", "fault", "reason"),
     [
         (PLAIN_SENDS, KeyError("fault"), "raised KeyError"),
         (CAPABILITIES, KeyError("fault"), "raised KeyError"),
@@ -464,15 +466,15 @@ async def test_who_waited_for_another_message_of_the_chat_obeys_its_refusal() ->
     ],
     ids=["repeats are seen", "they are not", "it comes late"],
 )
-async def test_what_is_lost_every_time_is_given_up_and_told(
-    capabilities: Capabilities, fault: Exception | Hang, why: str
+async def test_a_send_that_is_lost_every_time_is_given_up_and_reported(
+    capabilities: Capabilities, fault: Exception | Hang, reason: str
 ) -> None:
     """An adapter that breaks down, or a platform that answers too late, fills no chat (P1)."""
     async with running(platform(capabilities)) as rig:
         rig.channel.will("send", *[fault] * MAX_LOST)
         await rig.deliver(final(rig, "done"))
         assert len(rig.channel.called("send")) == MAX_LOST
-        assert rig.hooks.reasons == [why]
+        assert rig.hooks.reasons == [reason]
 
 
 async def test_a_silent_platform_is_tried_without_end_where_repeats_are_not_seen() -> None:
@@ -552,7 +554,7 @@ async def test_a_channel_that_is_not_there_yet_is_waited_for() -> None:
 
 @pytest.mark.parametrize("away", [ChannelUnavailable("no route"), DeliveryUnknown("no answer")])
 async def test_a_platform_that_is_there_again_is_tried_at_once(away: Exception) -> None:
-    """Whoever waits for an answer does not wait for the end of a pause as well (P6)."""
+    """A person who waits for an answer does not wait for the end of a pause as well (P6)."""
     async with running(platform()) as rig:
         rig.channel.will("send", *[away] * 6)
         first = final(rig, "done")
@@ -579,7 +581,7 @@ async def test_an_answer_in_another_chat_ends_the_pause_of_all() -> None:
         assert (seen(rig.channel), seen(rig.channel, "c2")) == (["done"], ["other"])
 
 
-async def test_what_fails_alone_while_all_others_arrive_is_tried_more_and_more_rarely() -> None:
+async def test_a_send_that_fails_while_all_others_arrive_is_tried_ever_more_rarely() -> None:
     """Its failure looks like an outage each time, and each answer elsewhere like its end."""
     async with running(platform()) as rig:
         account = rig.accounts["chat"]
@@ -596,8 +598,8 @@ async def test_what_fails_alone_while_all_others_arrive_is_tried_more_and_more_r
 BARRED = ChannelUnavailable("something before it answers in its place", barred=True)
 
 
-async def test_what_is_barred_on_its_way_while_others_arrive_is_given_up_and_told() -> None:
-    """A firewall may take offence at its words; what is said after it must not wait for ever (P1)."""
+async def test_a_send_that_is_barred_while_others_arrive_is_given_up_and_reported() -> None:
+    """A firewall may take offence at its words; the messages behind it must not wait for ever (P1)."""
     async with running(platform()) as rig:
         rig.channel.will("send", *[BARRED] * (1 + MAX_BARRED))
         first, second = final(rig, "done"), final(rig, "next")
@@ -611,7 +613,7 @@ async def test_what_is_barred_on_its_way_while_others_arrive_is_given_up_and_tol
         assert rig.hooks.reasons == ["something before it answers in its place"]
 
 
-async def test_what_was_barred_often_may_still_be_lost_as_often_as_anything_else() -> None:
+async def test_a_send_that_was_barred_often_may_still_be_lost_as_often_as_any_other() -> None:
     """A call that arrived may not be given up for those that a firewall kept from arriving (P1)."""
     async with running(platform()) as rig:
         rig.channel.will("send", *[BARRED] * (1 + MAX_LOST), KeyError("fault"))
@@ -624,7 +626,7 @@ async def test_what_was_barred_often_may_still_be_lost_as_often_as_anything_else
         assert seen(rig.channel) == ["done"]
 
 
-async def test_what_is_barred_with_all_others_is_tried_without_end() -> None:
+async def test_a_send_that_is_barred_with_all_others_is_tried_without_end() -> None:
     """It may pass when the way is free again (P1)."""
     async with running(platform()) as rig:
         rig.channel.will("send", *[BARRED] * 5 * MAX_BARRED)
@@ -635,7 +637,7 @@ async def test_what_is_barred_with_all_others_is_tried_without_end() -> None:
         assert seen(rig.channel) == ["done"]
 
 
-async def test_what_counts_as_lost_waits_for_its_time() -> None:
+async def test_a_lost_send_waits_before_it_counts_as_lost() -> None:
     """Else it would be given up while the platform is only slow."""
     async with running(platform(PLAIN_SENDS)) as rig:
         rig.channel.will("send", *[Lost()] * 2)
@@ -751,7 +753,7 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
         assert seen(channel) == ["drawn"]
 
 
-async def test_a_found_message_that_somebody_deleted_is_sent_anew_once() -> None:
+async def test_a_found_message_that_a_person_deleted_is_sent_anew_once() -> None:
     """A chat where everything is deleted at once does not go round in circles."""
     store, channel = MemoryStore(), platform()
     async with running(channel, store=store) as rig:
@@ -769,7 +771,7 @@ async def test_a_found_message_that_somebody_deleted_is_sent_anew_once() -> None
         assert [call.name for call in channel.calls] == ["send", "edit", "send"]
 
 
-async def test_what_was_delivered_before_is_over_at_once() -> None:
+async def test_a_delivered_row_is_over_at_once() -> None:
     """So is what never was; and a cancelled wait leaves nothing behind."""
     async with running(platform()) as rig:
         put = final(rig, "done")

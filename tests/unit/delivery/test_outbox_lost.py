@@ -146,7 +146,7 @@ async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
 
 
 async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> None:
-    """That one, whose id nobody knows yet, would be taken for it and overwritten (P1)."""
+    """The other message, whose id is unknown yet, would be taken for it and overwritten (P1)."""
     async with running(platform(LOOKING)) as rig:
         together: list[list[str]] = []
 
@@ -157,7 +157,7 @@ async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> Non
                 handle.show(1, "the next answer")
                 for _ in range(20):
                     await asyncio.sleep(0)
-            together.append([one.name for one in rig.channel.in_flight])
+            together.append([call.name for call in rig.channel.in_flight])
 
         rig.channel.before = another_begins
         rig.channel.will("send", Lost())
@@ -302,14 +302,14 @@ async def test_messages_that_are_known_are_not_taken_for_it() -> None:
         # A draft of another turn of that chat, and a note, both under keys that look the same.
         key = rows.part_key(put.key, _text(put))
         account = rig.accounts["chat"]
-        for said in ("a draft", "a note"):
-            await account.post(channel.address(), Markdown(text=said, key=key, draft=True))
+        for text in ("a draft", "a note"):
+            await account.post(channel.address(), Markdown(text=text, key=key, draft=True))
         known += [shown.ref for shown in channel.standing(channel.address())]
         row = await rig.row(put)
         item = replace(_text(put), uncertainty=Uncertainty(mark="0"))
         await commit(store, rows.changed(row, item, "sending"))
-        told = rows.changed(row, replace(item, refs=(known[1],)), "delivered")
-        await commit(store, replace(told, key=rig.ids.ulid()))
+        note_row = rows.changed(row, replace(item, refs=(known[1],)), "delivered")
+        await commit(store, replace(note_row, key=rig.ids.ulid()))
     async with running(channel, store=store, open_drafts=(known[0],)) as rig:
         await rig.outbox.resume()
         await rig.outbox.ended(put.key)
@@ -335,19 +335,19 @@ LOOKS = st.sampled_from(["seen", "away", "limited"])
 @pytest.mark.slow
 @given(
     sends=st.lists(SENDS, max_size=6),
-    looks=st.lists(LOOKS, max_size=6),
+    lookups=st.lists(LOOKS, max_size=6),
     kills=st.lists(st.integers(1, 12), max_size=3),
     begun=st.booleans(),
 )
 async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
-    sends: list[str], looks: list[str], kills: list[int], begun: bool
+    sends: list[str], lookups: list[str], kills: list[int], begun: bool
 ) -> None:
     """In order, whole, and unmarked: here every look can tell (P1, P2)."""
     store = MemoryStore()
     channel = ScriptedChannel(clock=LoopClock(), capabilities=LOOKING)
     channel.reach = 50
     channel.will("send", *map(_fault, sends))
-    channel.will("lookup", *map(_fault, looks))
+    channel.will("lookup", *map(_fault, lookups))
     async with running(channel, store=store) as rig:
         puts = [final(rig, LONG, begun=begun), final(rig, "done"), note(rig, "after it")]
         await commit(store, puts[0], puts[1])
@@ -385,10 +385,10 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
         await rig.deliver(put)
         item = OUTBOX.of(await rig.row(put))
         assert isinstance(item, ApprovalCard)
-        assert rig.hooks.asked_refs == [item.ref]
+        assert rig.hooks.sent_refs == [item.ref]
         assert [call.name for call in rig.channel.calls] == ["ask", "lookup"]
         settled = outbox_row(
-            rig.ids.ulid(), Settle(ref=rig.hooks.asked_refs[0], outcome=outcome()), HERE
+            rig.ids.ulid(), Settle(ref=rig.hooks.sent_refs[0], outcome=outcome()), HERE
         )
         await rig.deliver(settled)
         (shown,) = rig.channel.standing(rig.channel.address("approver", direct=True))
@@ -398,31 +398,31 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
 async def test_a_card_that_was_pressed_before_its_send_was_recorded_is_not_sent_again() -> None:
     """The press tells where it is, and its approvals learn that too (P5)."""
     async with running(platform(PLAIN_SENDS)) as rig:
-        there = rig.channel.address("approver", direct=True)
-        item = ApprovalCard(address=there, card=card(), approvals=("a1",))
+        address = rig.channel.address("approver", direct=True)
+        item = ApprovalCard(address=address, card=card(), approvals=("a1",))
         put = outbox_row(rig.ids.ulid(), item, HERE, state="sending")
         await commit(rig.store, put)
-        rig.hooks.stands = MessageRef(address=there, message="m1")
+        rig.hooks.message = MessageRef(address=address, message="m1")
         await rig.outbox.resume()
         await rig.outbox.ended(put.key)
         row = await rig.row(put)
-        assert (row.state, OUTBOX.of(row)) == ("delivered", replace(item, ref=rig.hooks.stands))
-        assert rig.hooks.asked_refs == [rig.hooks.stands]
+        assert (row.state, OUTBOX.of(row)) == ("delivered", replace(item, ref=rig.hooks.message))
+        assert rig.hooks.sent_refs == [rig.hooks.message]
         assert rig.channel.calls == []
 
 
 async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() -> None:
     """How it ends waits to be shown on it, which makes it no other card (P5)."""
     async with running(platform(LOOKING)) as rig:
-        there = rig.channel.address("approver", direct=True)
+        address = rig.channel.address("approver", direct=True)
         put = outbox_row(
-            rig.ids.ulid(), ApprovalCard(address=there, card=card(), approvals=("a1",)), HERE
+            rig.ids.ulid(), ApprovalCard(address=address, card=card(), approvals=("a1",)), HERE
         )
 
         async def press(call: Call) -> None:
             if call.name == "lookup":
                 rig.channel.before = None
-                (shown,) = rig.channel.standing(there)
+                (shown,) = rig.channel.standing(address)
                 await rig.commit(
                     outbox_row(rig.ids.ulid(), Settle(ref=shown.ref, outcome=outcome()), HERE)
                 )
@@ -431,7 +431,7 @@ async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() ->
         rig.channel.before = press
         rig.channel.will("ask", Lost())
         await rig.deliver(put)
-        assert len(rig.channel.standing(there)) == 1
+        assert len(rig.channel.standing(address)) == 1
         assert len(rig.channel.called("ask")) == 1
 
 
@@ -663,7 +663,7 @@ async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() 
 async def test_of_two_cards_one_is_left_though_a_person_pressed_one_before_the_restart() -> None:
     """The other would stand open for ever (P5)."""
     store, channel = MemoryStore(), far()
-    there, reached = channel.address("approver", direct=True), asyncio.Event()
+    address, reached = channel.address("approver", direct=True), asyncio.Event()
 
     async def stop(call: Call) -> None:
         if call.name == "ask" and len(channel.called("ask")) == 1:
@@ -676,18 +676,18 @@ async def test_of_two_cards_one_is_left_though_a_person_pressed_one_before_the_r
     channel.before = stop
     async with running(channel, store=store) as rig:
         put = outbox_row(
-            rig.ids.ulid(), ApprovalCard(address=there, card=card(), approvals=("a1",)), HERE
+            rig.ids.ulid(), ApprovalCard(address=address, card=card(), approvals=("a1",)), HERE
         )
         await rig.commit(put)
         await reached.wait()
     channel.before = None
-    assert len(channel.standing(there)) == 2
+    assert len(channel.standing(address)) == 2
     async with running(channel, store=store) as rig:
-        rig.hooks.stands = channel.standing(there)[1].ref
+        rig.hooks.message = channel.standing(address)[1].ref
         await rig.outbox.resume()
         await rig.outbox.ended(put.key)
-        (left,) = channel.standing(there)
-        assert rig.hooks.asked_refs == [left.ref]
+        (left,) = channel.standing(address)
+        assert rig.hooks.sent_refs == [left.ref]
 
 
 # --- any order ------------------------------------------------------------------------------------
@@ -711,20 +711,20 @@ def _fault(kind: str) -> Exception | Lost | Hang | None:
 @pytest.mark.slow
 @given(
     sends=st.lists(SENDINGS, max_size=MAX_LOST - 1),  # one more, and it is given up
-    looks=st.lists(OTHERS, max_size=5),
+    lookups=st.lists(OTHERS, max_size=5),
     changes=st.lists(OTHERS, max_size=4),
     steps=st.lists(st.integers(0, 3), min_size=1, max_size=5),
     kills=st.lists(st.integers(1, 9), max_size=4),
 )
 async def test_whatever_befalls_it_one_stands_unmarked_at_most_and_none_is_missing(
-    sends: list[str], looks: list[str], changes: list[str], steps: list[int], kills: list[int]
+    sends: list[str], lookups: list[str], changes: list[str], steps: list[int], kills: list[int]
 ) -> None:
     """Others write meanwhile, so that looks miss what stands further on (P1)."""
     store = MemoryStore()
     channel = ScriptedChannel(clock=LoopClock(), capabilities=LOOKING)
     channel.reach = 1
     channel.will("send", *map(_fault, sends))
-    channel.will("lookup", *map(_fault, looks))
+    channel.will("lookup", *map(_fault, lookups))
     channel.will("edit", *map(_fault, changes))
     channel.will("delete", *map(_fault, changes))
     put = await a_final(store)

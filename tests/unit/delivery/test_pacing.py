@@ -142,7 +142,7 @@ def test_a_named_wait_gives_a_chat_no_call_that_its_budget_does_not() -> None:
     assert play(state, Wanted(request=final("next"), at=50))[1] == [WakeAt(at=60)]
 
 
-def test_while_nobody_is_reached_calls_become_rarer_until_one_is_answered() -> None:
+def test_during_an_outage_calls_become_rarer_until_one_is_answered() -> None:
     """A platform that is away is not hammered, and nothing is left of it when it is back (P9)."""
     state, waits = fresh(KNOWN, 0), list[float]()
     for _ in range(8):
@@ -157,7 +157,7 @@ def test_while_nobody_is_reached_calls_become_rarer_until_one_is_answered() -> N
 
 
 def test_an_answer_in_another_chat_shortens_what_an_outage_left() -> None:
-    """The platform is there again, so nobody waits out what the outage had grown to (P9)."""
+    """The platform is there again, so no call waits out the pause of the outage (P9)."""
     state, _ = play(
         fresh(KNOWN, 0), *[CallUnreached(chat="c", at=50)] * 6, Wanted(request=final("f"), at=50)
     )
@@ -179,7 +179,7 @@ def test_two_chats_refused_at_once_hold_the_account() -> None:
 GROUPS = limited(chat=Budget(per_s=1, burst=2), group=Budget(per_s=0.3, burst=2))
 
 
-def test_two_busy_groups_that_are_refused_hold_nobody_else() -> None:
+def test_two_busy_groups_that_are_refused_hold_no_other_chat() -> None:
     """Each has a limit of its own, which is known; others are not made to wait for it (P2, P9)."""
     state, _ = play(
         fresh(GROUPS, 0),
@@ -194,7 +194,7 @@ def test_two_busy_groups_that_are_refused_hold_nobody_else() -> None:
 
 @pytest.mark.parametrize("retry_after_s", [28, 30])
 def test_chats_whose_waits_end_together_hold_the_account(retry_after_s: float) -> None:
-    """What is left of one and the same wait is told to each that calls; then nobody calls (P6)."""
+    """The platform names the rest of the same wait to each call; then the whole account waits (P6)."""
     state, _ = play(
         fresh(GROUPS, 0),
         CallRefused(chat="a", at=11, retry_after_s=30),
@@ -345,8 +345,8 @@ def test_what_a_refusal_taught_holds_a_final_too() -> None:
     assert play(state, Wanted(request=final("f", message="m"), at=50))[1] == [WakeAt(at=52)]
 
 
-def test_whoever_withdraws_is_not_granted() -> None:
-    """A closed draft uses up nobody's budget."""
+def test_a_withdrawn_request_is_not_granted() -> None:
+    """A closed draft uses up no budget."""
     limits = limited(account=Budget(per_s=1))
     state, _ = play(fresh(limits, 0), Wanted(request=draft("d"), at=0.5))
     for event in (Withdrawn(id="d", at=1), Withdrawn(id="d", at=1, for_good=True)):
@@ -361,7 +361,7 @@ def test_asking_again_keeps_one_place() -> None:
 
 
 def test_asking_again_as_a_final_leaves_no_draft_behind() -> None:
-    """A draft that somebody waits for goes before other drafts (P6)."""
+    """A draft that a person waits for goes before other drafts (P6)."""
     limits = limited(account=Budget(per_s=1))
     state, _ = play(
         fresh(limits, 0), Wanted(request=draft("d"), at=0.5), Wanted(request=final("d"), at=0.5)
@@ -414,7 +414,7 @@ def test_idle_groups_are_forgotten_like_chats() -> None:
 
 
 def test_in_a_chat_one_call_is_under_way_at_a_time() -> None:
-    """What the first is told, the second knows before it is made (P6)."""
+    """The second call knows the first one's refusal before it is made (P6)."""
     state, effects = play(
         fresh(FREE, 0), *[Wanted(request=final(name), at=5) for name in ("a", "b")]
     )
@@ -433,7 +433,7 @@ SLACK = 1e-3
 
 
 class Wish(Value):
-    """One call that somebody wants to make.
+    """One call that a caller wants to make.
 
     Attributes:
         after_s: Since the wish before it.
@@ -519,7 +519,7 @@ class Platform:
         """Whether a call passes even when each before it is counted as late as it may be."""
         latest = [*(min(end, at) for end in self.ends), at]
         return all(
-            sum(one >= since for one in latest) + more
+            sum(at >= since for at in latest) + more
             <= ACCOUNT.burst + ACCOUNT.per_s * (at - since) - SLACK
             for since in latest[:-1]
         )
@@ -570,7 +570,7 @@ def test_while_calls_pile_up_drafts_wait_and_finals_do_not() -> None:
 
 
 def test_a_call_that_hangs_holds_up_other_chats_for_a_moment_only() -> None:
-    """Its late end is charged to nobody a second time (P9)."""
+    """Its late end is not charged a second time (P9)."""
     late = 5 + LATE_S
     limits = limited(account=Budget(per_s=100, burst=1))
     two = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b")]

@@ -63,7 +63,7 @@ class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.at = 5.0
-        self.asked: dict[str, Request] = {}
+        self.waiting: dict[str, Request] = {}
         self.granted: list[tuple[float, Request]] = []
         self.held: dict[str, float] = {}
         self.taught = False
@@ -98,52 +98,56 @@ class World(RuleBasedStateMachine):
         for effect in effects:
             match effect:
                 case Grant():
-                    self.check_grant(self.asked.pop(effect.id))
+                    self.check_grant(self.waiting.pop(effect.id))
                 case WakeAt():
                     self.wake = effect.at
         busy = {request.chat for _, request in self.open}
-        can_wait = any(request.chat not in busy for request in self.asked.values())
-        assert can_wait == (self.wake is not None), "whoever waits for an instant has an alarm"
+        can_wait = any(request.chat not in busy for request in self.waiting.values())
+        assert can_wait == (self.wake is not None), (
+            "a request that waits for an instant has an alarm"
+        )
         assert self.wake is None or self.wake > self.at, "alarms are in the future"
-        for request in self.asked.values():
+        for request in self.waiting.values():
             if request.rank is Rank.FINAL:
                 self.check_final(request)
 
     def check_grant(self, request: Request) -> None:
-        assert all(one.chat != request.chat for _, one in self.open), "one call at a time in a chat"
+        assert all(other.chat != request.chat for _, other in self.open), (
+            "one call at a time in a chat"
+        )
         for grants, budget in self.books(request):
-            kept = 1 if request.rank is Rank.DRAFT and budget.burst > 1 else 0
-            assert self.fits(grants, budget, kept), "the budget is kept, and drafts leave a call"
+            reserve = 1 if request.rank is Rank.DRAFT and budget.burst > 1 else 0
+            assert self.fits(grants, budget, reserve), "the budget is kept, and drafts leave a call"
         assert self.at >= self.held.get(request.chat, 0) - SLACK_S, "a stated wait is obeyed"
-        touched = [
+        edited_at = [
             at
-            for at, one in self.granted
-            if request.message and one.message == request.message and one.chat == request.chat
+            for at, other in self.granted
+            if request.message and other.message == request.message and other.chat == request.chat
         ]
-        for at in touched:
+        for at in edited_at:
             assert (
                 request.rank is Rank.FINAL and self.has_budget(request)
             ) or self.at - at >= self.limits.min_edit_interval_s - SLACK_S, (
                 "the interval is kept, by finals where nothing else is known"
             )
         since_refusal = self.refused.get(request.chat)
-        if since_refusal is not None and touched:
-            assert self.at - touched[-1] >= 2 * self.limits.min_edit_interval_s - SLACK_S, (
+        if since_refusal is not None and edited_at:
+            assert self.at - edited_at[-1] >= 2 * self.limits.min_edit_interval_s - SLACK_S, (
                 "a refusal lengthens it"
             )
         finals = [
-            one
-            for one in self.asked.values()
-            if one.rank is Rank.FINAL and one.chat == request.chat
+            other
+            for other in self.waiting.values()
+            if other.rank is Rank.FINAL and other.chat == request.chat
         ]
         assert request.rank is Rank.FINAL or not finals, "a final goes before its chat's drafts"
         self.granted.append((self.at, request))
         self.open.append((self.at, request))
 
-    def end(self, told: Callable[[Request], Event]) -> None:
+    def end(self, outcome: Callable[[Request], Event]) -> None:
         """The oldest call under way comes to its end; how it went is told before."""
         granted, request = self.open[0]
-        self.feed(told(request))
+        self.feed(outcome(request))
         self.open.pop(0)
         self.ends.append(min(self.at, granted + LATE_S))
         self.feed(CallEnded(chat=request.chat, at=self.at))
@@ -156,24 +160,24 @@ class World(RuleBasedStateMachine):
         edits = self.limits.edit_budget
         in_chat = [
             at
-            for at, one in self.granted
-            if one.chat == request.chat and not (one.message and edits.per_s)
+            for at, other in self.granted
+            if other.chat == request.chat and not (other.message and edits.per_s)
         ]
         chat = GROUP_BUDGET if request.in_group else self.limits.chat_budget
         on_their_way = [min(self.at, granted + LATE_S) for granted, _ in self.open]
         books = [(sorted([*self.ends, *on_their_way]), self.limits.account_budget)]
         if is_paid_as_edit(request):
-            books.append(([at for at, one in self.granted if is_paid_as_edit(one)], edits))
+            books.append(([at for at, other in self.granted if is_paid_as_edit(other)], edits))
         if not (request.message and edits.per_s):
             books.append((in_chat, chat))
         return books
 
     def fits(
-        self, grants: list[float], budget: Budget, kept: int, slack_s: float = SLACK_S
+        self, grants: list[float], budget: Budget, reserve: int, slack_s: float = SLACK_S
     ) -> bool:
         """Whether a budget bears one call more, and has so many left after it."""
         return not budget.per_s or all(
-            len(grants) - max(number - 1, 0) + 1 + kept
+            len(grants) - max(number - 1, 0) + 1 + reserve
             <= (0 if number == 0 else budget.burst) + budget.per_s * (self.at - at) + slack_s
             for number, at in enumerate([5.0, *grants])
         )
@@ -186,23 +190,23 @@ class World(RuleBasedStateMachine):
         is_free = all(self.fits(*books, 0, -SLACK_S) for books in self.books(request))
         # What a refusal has taught lasts for a while that these books don't know.
         is_free = is_free and self.has_budget(request) and not self.taught
-        is_free = is_free and all(one.chat != request.chat for _, one in self.open)
+        is_free = is_free and all(other.chat != request.chat for _, other in self.open)
         assert not is_free, "nothing else holds up a final"
 
     @rule(chat=CHATS, message=MESSAGES, rank=st.sampled_from(Rank))
-    def want(self, chat: str, message: str, rank: Rank) -> None:
+    def ask(self, chat: str, message: str, rank: Rank) -> None:
         self.made += 1
         request = Request(
             id=str(self.made), chat=chat, message=message, rank=rank, in_group=chat == GROUP
         )
-        self.asked[request.id] = request
+        self.waiting[request.id] = request
         self.feed(Wanted(request=request, at=self.at))
 
-    @precondition(lambda self: bool(cast("World", self).asked))
-    @rule(which=st.integers(0, 9), forever=st.booleans())
-    def withdraw(self, which: int, forever: bool) -> None:
-        name = list(self.asked)[which % len(self.asked)]
-        del self.asked[name]
+    @precondition(lambda self: bool(cast("World", self).waiting))
+    @rule(index=st.integers(0, 9), forever=st.booleans())
+    def withdraw(self, index: int, forever: bool) -> None:
+        name = list(self.waiting)[index % len(self.waiting)]
+        del self.waiting[name]
         self.feed(Withdrawn(id=name, at=self.at, for_good=forever))
 
     @precondition(lambda self: bool(cast("World", self).open))
@@ -222,11 +226,11 @@ class World(RuleBasedStateMachine):
         self.taught = True
         until = self.at + retry_after_s
         self.held[request.chat] = max(until, self.held.get(request.chat, 0))
-        self.end(lambda one: CallRefused(chat=one.chat, at=self.at, retry_after_s=retry_after_s))
+        self.end(lambda call: CallRefused(chat=call.chat, at=self.at, retry_after_s=retry_after_s))
 
     @precondition(lambda self: bool(cast("World", self).open))
     @rule()
-    def reach_nobody(self) -> None:
+    def lose_the_platform(self) -> None:
         self.taught = True
         self.end(lambda request: CallUnreached(chat=request.chat, at=self.at))
 
@@ -242,15 +246,15 @@ class World(RuleBasedStateMachine):
     @rule()
     def ring(self) -> None:
         assert self.wake is not None
-        waiting, under_way, self.at = len(self.asked), len(self.state.under_way), self.wake
+        waiting, under_way, self.at = len(self.waiting), len(self.state.under_way), self.wake
         self.feed(Ticked(at=self.at))
         is_late = len(self.state.under_way) < under_way
-        assert len(self.asked) < waiting or is_late, "an alarm rings for somebody"
+        assert len(self.waiting) < waiting or is_late, "an alarm rings for somebody"
 
 
 @pytest.mark.slow
 class TestPacing(World.TestCase):
-    """Whatever comes, and in whatever order, limits are kept and nobody is forgotten (P2, P6)."""
+    """Limits are kept and no request is forgotten, in any order of events (P2, P6)."""
 
 
 MUTANTS = [

@@ -53,7 +53,7 @@ def put(item: Item) -> Put:
 
 
 @pytest.mark.parametrize("item", [FINAL, FILE, ASK, rows.Settle(ref=REF, outcome=outcome())])
-def test_a_row_says_what_was_put_into_it(item: Item) -> None:
+def test_a_row_reads_back_as_its_item(item: Item) -> None:
     """Where it goes is indexed, so that one address is served in order."""
     written = put(item)
     assert (written.state, written.place) == ("pending", WHERE.key())
@@ -113,7 +113,7 @@ SENT = pytest.mark.parametrize("item", [FINAL, FILE, ASK], ids=["text", "file", 
 SECOND = Second(ref=MessageRef(address=WHERE, message="m2"), since="7")
 
 
-def test_what_was_late_once_may_always_come() -> None:
+def test_a_late_send_may_always_arrive() -> None:
     """A later try that was cut says nothing of it (P1)."""
     late = after_loss(Uncertainty(mark="3"), late=True)
     assert late == Uncertainty(may_stand=True, mark="3", late=True)

@@ -207,7 +207,7 @@ def test_a_part_that_begins_in_a_list_begins_at_the_margin(
     "character", [FAMILY, WALES, THUMB, FLAGS[:2], ACCENT, "\r\n", "\ud83d\ude00"]
 )
 @pytest.mark.parametrize("limit", [15, 16, 17, 18, 19, 20])
-def test_what_people_see_as_one_character_is_never_torn(character: str, limit: int) -> None:
+def test_a_grapheme_is_never_torn(character: str, limit: int) -> None:
     """No part begins or ends inside of a cluster (S2-20)."""
     found = pieces("x" + character * 30, in_utf16(limit))
     contents = contents_of(found, "x" + character * 30)
@@ -271,11 +271,11 @@ def test_no_part_begins_with_a_mark_of_the_part_before(text: str, limit: int) ->
 
 
 @given(markdown_texts, st.integers(12, 200), st.integers(0, 5))
-def test_cutting_goes_on_from_an_earlier_cut(text: str, limit: int, kept: int) -> None:
+def test_cutting_goes_on_from_an_earlier_cut(text: str, limit: int, cut_at: int) -> None:
     """What was cut before needs no second look."""
     fits = at_most(limit)
     found = pieces(text, fits)
-    start = found[min(kept, len(found) - 1)].end if found else 0
+    start = found[min(cut_at, len(found) - 1)].end if found else 0
     rest = pieces(text, fits, start=start)
     assert "".join(contents_of(rest, text, start)) == text[start:]
     assert [piece.text for piece in rest if not fits(piece.text)] == []
@@ -330,7 +330,7 @@ def test_a_long_answer_is_rendered_a_few_times_over_and_never_all_at_once(text: 
     assert all(fits(part) for part in found)
     assert sum(sorted(measured)[:-1]) < 10 * len(text)
     assert len(measured) < 10 * len(found)
-    # The whole is asked once, and whoever renders it may say no unseen.
+    # The whole is asked once, and the renderer may refuse it unseen.
     assert sorted(measured)[-2] < 2 * 1.5 * max(map(len, found))
 
 
@@ -419,7 +419,7 @@ def test_rows_that_are_parted_from_their_head_have_it_again(
 ) -> None:
     found = split(text, lambda part: len(part) <= limit)
     if parts is None:
-        assert all(one.startswith("```\n") and one.count("---") <= 1 for one in found)
+        assert all(part.startswith("```\n") and part.count("---") <= 1 for part in found)
     else:
         assert found == parts
 
@@ -438,14 +438,14 @@ def test_what_ends_a_table_has_no_head_above_it(after: str) -> None:
     st.integers(min_value=60, max_value=120),
 )
 def test_all_rows_are_there_in_order_and_each_part_is_a_table(rows: list[str], limit: int) -> None:
-    """And the contents joined are the text, whatever is shown above them."""
+    """And the contents joined are the text, without the heads shown above them."""
     text = table(*rows)
     found = pieces(text, lambda part: len(part) <= limit)
     assert "".join(contents_of(found, text)) == text
-    shown = [one.text.removeprefix(f"{HEAD}") for one in found]
-    assert "\n".join(one.strip("\n") for one in shown).strip().split("\n") == (rows or [""])
-    assert all(one.text.startswith(HEAD) for one in found)
-    assert all(len(one.text) <= limit for one in found)
+    shown = [part.text.removeprefix(f"{HEAD}") for part in found]
+    assert "\n".join(row.strip("\n") for row in shown).strip().split("\n") == (rows or [""])
+    assert all(part.text.startswith(HEAD) for part in found)
+    assert all(len(part.text) <= limit for part in found)
 
 
 @pytest.mark.parametrize(
@@ -461,11 +461,11 @@ def test_all_rows_are_there_in_order_and_each_part_is_a_table(rows: list[str], l
         (f"| {'a' * MAX_HEAD_CHARS} |", "|---|"),
     ],
 )
-def test_what_is_no_head_is_none(above: str, line: str) -> None:
+def test_a_line_without_a_table_shape_is_no_head(above: str, line: str) -> None:
     assert head_of(above, line) == ""
 
 
-def test_a_head_is_told_at_the_margin() -> None:
+def test_a_head_begins_at_the_margin() -> None:
     assert head_of(r"  | a \| b | c |", "  |--|--|") == "| a \\| b | c |\n|--|--|"
 
 
@@ -474,7 +474,7 @@ def test_a_head_is_told_at_the_margin() -> None:
 
 @pytest.mark.parametrize("text", ["**word** " * 400, "[" * 1_000])
 async def test_a_long_text_is_cut_as_a_short_one_and_off_the_event_loop(text: str) -> None:
-    """However often it has to be measured, nobody waits for it (P9)."""
+    """However often it has to be measured, no chat waits for it (P9)."""
     in_loop: set[bool] = set()
 
     def fits(part: str) -> bool:
