@@ -137,7 +137,9 @@ _COMMON = MarkdownIt().enable(["table", "strikethrough"])
 
 def _words(tokens: Sequence[Token]) -> str:
     """What is read of Markdown: its words, and a line for each block."""
-    ends = ("\n" if one.type in {"softbreak", "hardbreak"} or one.block else "" for one in tokens)
+    ends = (
+        "\n" if token.type in {"softbreak", "hardbreak"} or token.block else "" for token in tokens
+    )
     return "".join(
         (_words(one.children) if one.children else one.content) + end
         for one, end in zip(tokens, ends, strict=True)
@@ -299,7 +301,7 @@ def test_a_draft_never_shows_most_of_a_secret_whose_rest_is_to_come() -> None:
     written = "The key: " + SECRET.replace("-", r"\-").replace("_", r"\_")
     ends = range(len(written) + 1)
     frames = [in_telegram(sent(telegram.markdown, written[:end], draft=True)) for end in ends]
-    assert [one for one in frames if read(SECRET)[:6] in read(one)] == []
+    assert [frame for frame in frames if read(SECRET)[:6] in read(frame)] == []
 
 
 def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
@@ -314,7 +316,7 @@ def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
 def test_a_block_is_headed_by_a_language_alone(heads: str) -> None:
     """Telegram shows its name above the block, and it is in no words."""
     entities = from_outgoing(sent(telegram.markdown, f"```{heads}\nZt7Lm0Pw\n```")).entities
-    assert [one for one in entities if "language" in one] == []
+    assert [entity for entity in entities if "language" in entity] == []
 
 
 def test_a_link_to_a_secret_in_numbers_goes_without_its_markup() -> None:
@@ -338,7 +340,7 @@ def test_marks_in_a_row_cost_no_more_each_the_more_there_are(
     assert disguise.folded("e" + "\u0301\u0316" * 9_000 + "\u0435") == "ee"
     # Sign by sign, and each sign once.
     assert len(pieces) <= 4
-    assert all(len(one) == 1 for one in pieces)
+    assert all(len(piece) == 1 for piece in pieces)
 
 
 OTHER_LINKS = pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_restore_that_ends_in_the_middle_of_them_is_finished_by_the_next(tmp_p
     late.unlink()
     late.write_text("8", encoding="utf-8")
     assert run("restore", copy, "--force", "--data-dir", other)[0] == 0
-    assert {one.name for one in (other / "channels").iterdir()} == {"a", "b"}
+    assert {path.name for path in (other / "channels").iterdir()} == {"a", "b"}
 
 
 def test_there_is_nothing_to_back_up_before_the_first_start(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_what_workspaces_hold_is_not_known_after_a_restore(tmp_path: Path) -> No
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
         kept = store.execute("SELECT kind, key, length(place) FROM stored_row").fetchall()
     assert kept == [("workspace", "/restored", 26)]
-    assert {one.name for one in data.iterdir()} >= {FILE_NAME}
-    assert not [one.name for one in data.iterdir() if "restoring" in one.name]
+    assert {path.name for path in data.iterdir()} >= {FILE_NAME}
+    assert not [path.name for path in data.iterdir() if "restoring" in path.name]
 
 
 def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None:

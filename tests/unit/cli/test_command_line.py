@@ -246,9 +246,9 @@ def test_every_command_teaches_what_it_does_and_what_each_option_is_for(
     assert (code, first[-1:]) == (0, ".")
     assert first in " ".join(out.split())
     silent = [
-        one.name
-        for one in command.params
-        if isinstance(one, click.Option) and not one.hidden and not one.help
+        param.name
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden and not param.help
     ]
     assert silent == []
 
@@ -371,7 +371,7 @@ def test_every_command_is_shown_with_the_options_that_it_takes() -> None:
     @with_places
     def telling(**_given: object) -> None:
         for name in leaves:
-            told[name] = {one for one in command(name).split() if one.startswith("--")}
+            told[name] = {word for word in command(name).split() if word.startswith("--")}
 
     CliRunner().invoke(telling, ["--config", "c", "--data-dir", "d"], catch_exceptions=False)
     known = {

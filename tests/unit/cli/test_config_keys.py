@@ -106,7 +106,7 @@ def test_a_change_keeps_comments_order_and_mode(home: Path) -> None:
         assert (code, f"{key} is set" in out, err) == (0, True, "")
     expected = WITH_COMMENTS.replace('"supervised"', '"full"').replace("= 3", "= 5")
     assert path.read_text(encoding="utf-8") == expected
-    assert (path.stat().st_mode & 0o777, [one.name for one in home.iterdir()]) == (
+    assert (path.stat().st_mode & 0o777, [path.name for path in home.iterdir()]) == (
         0o640,
         ["c.toml"],
     )

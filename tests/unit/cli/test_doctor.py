@@ -236,8 +236,8 @@ def test_root_is_not_told_to_take_the_data_of_the_user_whom_a_daemon_runs_as(
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     (data / "zeroclaw.log").touch(mode=0o600)
-    for one in (data, *data.iterdir()):
-        os.chown(one, 65534, 65534)
+    for path in (data, *data.iterdir()):
+        os.chown(path, 65534, 65534)
     code, told = doctor(tmp_path, scripted(tmp_path))
     fault = f"`{data}` belongs to another user; run zeroclaw as that user; "
     assert (code, told["permissions"]) == (1, ("fail", fault))

@@ -628,9 +628,9 @@ def test_a_channels_own_check_is_a_line(tmp_path: Path, monkeypatch: pytest.Monk
     arguments = ["doctor", "--json", "--config", str(config), "--data-dir", str(tmp_path / "data")]
     done = CliRunner().invoke(root, arguments)
     told = [
-        (one["verdict"], one["text"])
-        for one in json.loads(done.stdout)["checks"]
-        if one["check"] == "channels"
+        (check["verdict"], check["text"])
+        for check in json.loads(done.stdout)["checks"]
+        if check["check"] == "channels"
     ]
     assert done.exit_code == 1
     assert [verdict for verdict, _ in told] == ["ok", "fail", "fail", "ok"]

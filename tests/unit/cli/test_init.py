@@ -413,7 +413,7 @@ def test_a_key_of_the_environment_is_taken_when_it_is_chosen(tmp_path: Path) -> 
     room = Room(tmp_path, found=Discovered(keys=(KEY,)))
     room.verdicts = [False, False]
     room.ask("1", "n", "2", "", "y", "", "", "", "")
-    assert [one.kind for one in room.models] == ["local", "openai"]
+    assert [model.kind for model in room.models] == ["local", "openai"]
     assert room.told().provider.api_key == SecretReference(env="SOME_KEY")
     assert room.told().provider.model == "small"
 
@@ -516,7 +516,7 @@ def test_a_channel_may_be_asked_for_what_it_serves_few_without(
     room = Room(tmp_path, chat=True)
     shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", given, "U1", "", "")
     assert "`zone` is explained in docs/channels" in shown
-    (channel,) = (one for one in room.told().channels if one.kind == "chat")
+    (channel,) = (channel for channel in room.told().channels if channel.kind == "chat")
     assert channel.own.get("zone", "") == given
 
 
@@ -530,7 +530,7 @@ def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     which = "Which answer is wrong (server, token, second)"
     assert [shown.count(f"{which} [{one}]:") for one in ("server", "second")] == [2, 1]
     first, second = SecretReference(env="CHAT_TOKEN"), SecretReference(env="CHAT_2")
-    assert [dict(one.own) for one in room.chats] == [
+    assert [dict(chat.own) for chat in room.chats] == [
         {"server": "7", "token": first, "second": second},
         {"server": "h", "token": first, "second": second},
         {"server": "h", "token": first},
@@ -555,7 +555,7 @@ def test_a_channel_that_was_asked_nothing_is_tried_until_it_is_well_or_kept(tmp_
     room.says = ["chat: refused", "chat: refused"]
     shown = room.ask("", "", "n", "y", "n", "y", "U1", "", "")
     assert (shown.count("chat: refused"), "Which answer" in shown) == (2, False)
-    assert [dict(one.own) for one in room.chats] == [{}, {}]
+    assert [dict(chat.own) for chat in room.chats] == [{}, {}]
 
 
 def test_an_answer_that_no_configuration_could_hold_is_asked_again_at_once(tmp_path: Path) -> None:
@@ -632,7 +632,9 @@ def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Pat
 def test_the_comments_are_those_of_the_example() -> None:
     """So that both files say the same of a key."""
     told = EXAMPLE
-    assert [one for one in COMMENTS.values() if one not in re.sub(r"  +", " ", told)] == []
+    assert [
+        comment for comment in COMMENTS.values() if comment not in re.sub(r"  +", " ", told)
+    ] == []
 
 
 # --- a platform that is asked --------------------------------------------------------------------

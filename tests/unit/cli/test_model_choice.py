@@ -172,7 +172,7 @@ async def test_servers_and_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) 
         found = await discover(
             AUTO, {"GROQ_API_KEY": "x"}, addresses=(server.url, "http://127.0.0.1:1/v1")
         )
-    assert [one.models for one in found.servers] == [("scripted",)]
+    assert [server.models for server in found.servers] == [("scripted",)]
     assert [key.variable for key in found.keys] == ["GROQ_API_KEY"]
     assert taken(choose(AUTO, found)) == ("openai", server.url, "scripted")
 

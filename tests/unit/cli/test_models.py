@@ -349,7 +349,7 @@ async def test_a_model_that_does_all_is_told_so() -> None:
     async with trying() as server:
         server.call(TOOL.name, {"word": "Lobster"}, key=ASKED)
         found = await tried(server)
-        assert [one.tools for one in server.requests] == [[], [TOOL.name]]
+        assert [request.tools for request in server.requests] == [[], [TOOL.name]]
     assert verdict(found) == ("`m` streams and calls tools: it can do all that zeroclaw offers")
     assert (found.answers, found.answer.pieces, found.answer.tokens) == (True, 3, 9)
     assert found.answer.first_s is not None

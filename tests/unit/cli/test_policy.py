@@ -87,7 +87,7 @@ def test_show_says_what_each_statement_matches_today(config: str) -> None:
     _, out, _ = policy("show", "--config", config)
     lines = out.splitlines()
     today = {
-        line.split()[0]: next(one for one in lines[at:] if "today:" in one).split("today: ")[1]
+        line.split()[0]: next(line for line in lines[at:] if "today:" in line).split("today: ")[1]
         for at, line in enumerate(lines)
         if line.startswith("  ") and "→" in line
     }
@@ -99,7 +99,7 @@ def test_show_says_what_each_statement_matches_today(config: str) -> None:
 
 def test_show_is_whole_for_machines(config: str) -> None:
     code, out, _ = policy("show", "--config", config, "--json")
-    names = {one["name"]: one["in_force"] for one in json.loads(out)}
+    names = {statement["name"]: statement["in_force"] for statement in json.loads(out)}
     assert code == 0
     assert names == {
         "commands and approvers": True,

@@ -72,7 +72,7 @@ async def on_record(place: Path) -> list[str]:
     store = await open_store(place, clock=ManualClock())
     try:
         assert isinstance(await verify_stream(store, STREAM), audit.Intact)
-        bodies = [one.body for one in await store.read(LogKind.AUDIT, STREAM)]
+        bodies = [entry.body for entry in await store.read(LogKind.AUDIT, STREAM)]
     finally:
         await store.aclose()
     return [entry.kind for entry in map(audit.read, bodies) if isinstance(entry, audit.Entry)]

@@ -61,7 +61,7 @@ async def test_machines_get_all_of_it(tmp_path: Path) -> None:
     """By day, person and model."""
     async with daemon(tmp_path, "usage", {"used": USED}):
         _, out = await run(tmp_path, "--json")
-    assert [one["person"] for one in json.loads(out)] == ["ann", "bob"]
+    assert [row["person"] for row in json.loads(out)] == ["ann", "bob"]
 
 
 async def test_it_works_without_a_daemon(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_into_a_pipe_no_text_begins_a_line_nor_has_the_sign_of_a_true_mark(text:
     said, mark = shown.removesuffix("\n").rsplit("\n", 1)
     assert mark == f"✅ {RECEIPT}"
     assert said.startswith("● ")
-    assert [one for one in said.splitlines()[1:] if one.strip() and one[:2] != "  "] == []
+    assert [line for line in said.splitlines()[1:] if line.strip() and line[:2] != "  "] == []
     assert [one for one in "✅☑🕓🕗" if one in said] == []
 
 
@@ -323,7 +323,7 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
     assert shown.startswith("» hi\n─── now ───\n┌ ann asks; answer until")
     assert "old" not in shown
     assert (view.growing(), view.earlier) == ("● grow", ["hi"])
-    assert ([one.approval for one in view.cards.open_calls], view.answered) == (["a1"], 0)
+    assert ([call.approval for call in view.cards.open_calls], view.answered) == (["a1"], 0)
 
 
 def test_after_a_lost_connection_only_news_is_shown() -> None:

@@ -256,7 +256,7 @@ def test_of_very_many_faults_the_first_are_told_and_how_many_more_there_are() ->
 def test_a_misspelled_key_of_a_channel_may_be_its_kinds_or_everybodys() -> None:
     config = parse('[channels.telegram]\nallowed_user = ["7"]\ntokn = "x"\n')
     _, faults = channel_settings(config, {"telegram": TelegramSettings})
-    assert {one for one in faults if "did you" in one} == {
+    assert {fault for fault in faults if "did you" in fault} == {
         "channels.telegram.allowed_user: unknown key; did you mean `allowed_users`?",
         "channels.telegram.tokn: unknown key; did you mean `token`?",
     }

@@ -25,7 +25,7 @@ from zeroclaw.store import Commit, RowKind
 async def served(
     world: World, directory: Path
 ) -> AsyncGenerator[tuple[House, Listener, httpx.AsyncClient]]:
-    """A house with an open question, its console on a real listener, and somebody logged in."""
+    """A house with an open approval request, its console on a real listener, and a logged-in client."""
     async with world.running() as house, local_listener(directory, world.clock) as listener:
         listener.mount_beside("/console", house.page.answer)
         world.model.will(POKE, says("done"))
@@ -35,9 +35,9 @@ async def served(
 
 
 async def press(client: httpx.AsyncClient) -> dict[str, str]:
-    """What the page's form would send for yes."""
+    """The fields that the page's form would send for yes."""
     page = parsed((await client.get("/console/approvals")).text)
-    [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+    [card] = [part for part in page.every("li") if part.attributes.get("class") == "card"]
     return {**card.every("form")[0].fields(), "choice": "once"}
 
 
@@ -46,9 +46,7 @@ async def pending(house: House) -> int:
 
 
 @pytest.mark.slow
-async def test_nobody_who_is_not_logged_in_sees_or_does_anything(
-    world: World, tmp_path: Path
-) -> None:
+async def test_without_a_login_nothing_is_shown_or_changed(world: World, tmp_path: Path) -> None:
     async with served(world, tmp_path) as (house, listener, client):
         fields = await press(client)
         async with web_page.visiting(listener, logged_in=False) as stranger:
@@ -101,8 +99,8 @@ async def test_a_form_without_the_token_does_nothing(
 
 
 @pytest.mark.slow
-async def test_what_is_no_form_of_ours_is_refused_in_a_line(world: World, tmp_path: Path) -> None:
-    """P10; nothing is changed, and nothing large is kept."""
+async def test_malformed_forms_are_refused_in_one_line(world: World, tmp_path: Path) -> None:
+    """P10; nothing is changed, and no large body is read whole."""
     async with served(world, tmp_path) as (house, _listener, client):
         fields = await press(client)
         long = {**fields, "reason": "x" * MAX_BYTES}
@@ -135,7 +133,7 @@ async def test_what_is_no_form_of_ours_is_refused_in_a_line(world: World, tmp_pa
 
 @pytest.mark.slow
 async def test_an_answer_that_cannot_be_stored_says_so(world: World, tmp_path: Path) -> None:
-    """The question stays open."""
+    """The request stays open."""
 
     def busy(_commit: Commit) -> None:
         raise Conflict("somebody else was first")
@@ -150,10 +148,10 @@ async def test_an_answer_that_cannot_be_stored_says_so(world: World, tmp_path: P
 
 
 @pytest.mark.slow
-async def test_the_bare_address_leads_to_the_chat_and_never_here(
+async def test_the_root_address_redirects_to_the_chat_and_never_to_the_console(
     world: World, tmp_path: Path
 ) -> None:
-    """And what the console answers carries the listener's policy."""
+    """The console's responses carry the listener's policy."""
     async with served(world, tmp_path) as (house, listener, client):
         assert (await client.get("/")).status_code == 404
         listener.web("/web", house.page.answer)
@@ -164,8 +162,8 @@ async def test_the_bare_address_leads_to_the_chat_and_never_here(
 
 
 @pytest.mark.slow
-async def test_an_open_page_is_told_of_changes(world: World, tmp_path: Path) -> None:
-    """At once when it connects, and after each commit; not what has changed."""
+async def test_an_open_page_is_notified_of_changes(world: World, tmp_path: Path) -> None:
+    """At once when it connects, and after each commit; not the change itself."""
     async with (
         served(world, tmp_path) as (house, _listener, client),
         web_page.following(client, "console") as line,
@@ -176,20 +174,20 @@ async def test_an_open_page_is_told_of_changes(world: World, tmp_path: Path) -> 
 
 
 async def test_a_page_that_does_not_read_finds_one_change_in_place_of_many() -> None:
-    """So that nothing piles up, and nobody who changes something waits (P9)."""
+    """So events do not pile up, and a commit never waits for a page (P9)."""
     notifier = Notifier()
-    with notifier.subscribe() as one:
+    with notifier.subscribe() as subscription:
         for _ in range(1_000):
             notifier.notify()
-        assert await one.get() is Notice.CHANGED
+        assert await subscription.get() is Notice.CHANGED
         notifier.ping()
-        assert await one.get() is Notice.PING
+        assert await subscription.get() is Notice.PING
         notifier.ping()
         notifier.notify()
         notifier.ping()
-        assert await one.get() is Notice.CHANGED
+        assert await subscription.get() is Notice.CHANGED
         notifier.close()
-        assert await one.get() is Notice.END
+        assert await subscription.get() is Notice.END
         notifier.close()
     with notifier.subscribe() as late:
         assert await late.get() is Notice.END
@@ -200,8 +198,8 @@ async def test_only_so_many_pages_may_listen() -> None:
     with notifier.subscribe():
         assert notifier.has_room()
     opened = [notifier.subscribe() for _ in range(MAX_PAGES)]
-    for one in opened:
-        one.__enter__()
+    for subscription in opened:
+        subscription.__enter__()
     assert not notifier.has_room()
     opened[0].__exit__(None, None, None)
     assert notifier.has_room()

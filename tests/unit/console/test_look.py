@@ -15,20 +15,22 @@ def colours(page: str) -> list[str]:
 
 
 def test_both_pages_have_the_same_colours() -> None:
-    """Neither can load the other's sheet: the chat may be called anything, or not be there."""
+    """Neither can load the other's sheet: the chat's path is configurable, or it may be off."""
     assert colours("zeroclaw/console/page") == colours("channels/web/page")
 
 
 def luminance(colour: str) -> float:
     """The relative luminance of `#rrggbb`, as WCAG 2.2 defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """The contrast of two colours, from 1 to 21."""
-    darker, lighter = sorted((luminance(one), luminance(other)))
+    darker, lighter = sorted((luminance(colour), luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -43,7 +45,7 @@ def test_all_text_can_be_read(night: bool) -> None:
     grounds: dict[str, tuple[str, ...]] = {
         "--ink": plain,
         "--soft": plain,
-        **{f"--{one}": (f"--{one}-soft", "--raised") for one in ("ask", "bad", "good")},
+        **{f"--{name}": (f"--{name}-soft", "--raised") for name in ("ask", "bad", "good")},
         "--accent": ("--paper", "--raised"),
         "--on-accent": ("--accent",),
     }

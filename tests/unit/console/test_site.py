@@ -25,20 +25,20 @@ HOSTILE = "<script>alert('hi')</script>"
 POKE = asks_for(("poke", '{"a": 1, "b": "</pre><b>"}'))
 
 
-async def asked(house: House, who: str = "ben", text: str = "poke it") -> None:
-    """Let somebody's poke need an answer."""
+async def request_poke(house: House, writer: str = "ben", text: str = "poke it") -> None:
+    """Have this person's turn wait for an approval."""
     house.world.model.will(POKE, says("done"))
-    await house.say(text, who)
+    await house.say(text, writer)
 
 
 def answer_of(page: Part) -> Part:
-    """The form with the buttons of the one open question."""
-    [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+    """The form with the buttons of the one open request."""
+    [card] = [part for part in page.every("li") if part.attributes.get("class") == "card"]
     return card.every("form")[0]
 
 
-async def test_every_section_is_whole_on_an_empty_house(world: World) -> None:
-    """And says what will be there."""
+async def test_every_section_is_valid_on_an_empty_house(world: World) -> None:
+    """Each says what it will list."""
     async with visiting(world) as visitor:
         for section in SECTIONS:
             page = await visitor.page(section)
@@ -55,23 +55,23 @@ async def test_every_section_is_whole_on_an_empty_house(world: World) -> None:
     ],
 )
 async def test_a_damaged_record_hides_no_section(world: World, kind: RowKind) -> None:
-    """It is missing itself; an operator who looks for the fault finds everything else."""
+    """The damaged record is left out; everything else is listed."""
     by_code = world.config.channels["chat"].model_copy(update={"pairing": "code"})
     world.configure(channels={**world.config.channels, "chat": by_code})
     async with visiting(world) as visitor:
         house = visitor.house
         await house.say("let me in", "mallory")
-        await asked(house)
+        await request_poke(house)
         await house.press("for_a_time")
-        await asked(house, text="once more")
-        await asked(house, who="ada")
+        await request_poke(house, text="once more")
+        await request_poke(house, writer="ada")
         for row in await house.rows(kind):
             world.store.damage(row)
         for section in SECTIONS:
             await visitor.page(section)
 
 
-async def test_what_is_not_there_is_not_found(world: World) -> None:
+async def test_unknown_paths_are_not_found(world: World) -> None:
     async with visiting(world) as visitor:
         for path in ("nothing", "conversations/01X", "audit?of=01X", "a/b", "page.py"):
             answer = await visitor.client.get(f"/console/{path}")
@@ -79,7 +79,9 @@ async def test_what_is_not_there_is_not_found(world: World) -> None:
 
 
 @pytest.mark.parametrize("path", ["conversations/01X", "audit?of=01X"])
-async def test_a_link_to_what_was_erased_says_so_and_leads_on(world: World, path: str) -> None:
+async def test_a_link_to_an_erased_conversation_says_so_and_links_on(
+    world: World, path: str
+) -> None:
     async with visiting(world) as visitor:
         page = parsed((await visitor.client.get(f"/console/{path}")).text)
         assert faults(page) == []
@@ -87,7 +89,7 @@ async def test_a_link_to_what_was_erased_says_so_and_leads_on(world: World, path
         assert page.links()["Conversations"] == "/console/conversations"
 
 
-async def test_a_conversation_links_to_what_fills_its_window(world: World) -> None:
+async def test_a_conversation_links_to_its_context_usage(world: World) -> None:
     """The same figures as `/context` has in the chat; reading them changes nothing. S3-09."""
     world.model.facts = ProviderFacts(model="small", context_tokens=8_000)
     async with visiting(world) as visitor:
@@ -101,15 +103,13 @@ async def test_a_conversation_links_to_what_fills_its_window(world: World) -> No
         assert len(world.store.commits) == before
         shown = {row.every("td")[0].words: row.every("td")[1].words for row in page.every("tr")[1:]}
         await house.say("/context")
-        told = [line.split("  ") for line in house.texts()[-1].splitlines()[3:-1]]
-        assert {parts[0].strip(): parts[-1].strip() for parts in told} == shown
+        rows = [line.split("  ") for line in house.texts()[-1].splitlines()[3:-1]]
+        assert {parts[0].strip(): parts[-1].strip() for parts in rows} == shown
         assert list(shown)[:2] == ["instructions", "messages"]
 
 
-async def test_a_conversation_whose_messages_are_forgotten_tells_a_model_nothing(
-    world: World,
-) -> None:
-    """Nobody is known for whom the next request would be."""
+async def test_an_erased_conversation_has_no_context_to_show(world: World) -> None:
+    """The person of the next request is unknown."""
     async with visiting(world) as visitor:
         await visitor.house.say("hello")
         page = await visitor.page("conversations")
@@ -123,9 +123,9 @@ async def test_an_approval_is_answered_from_the_page_through_ingress(world: Worl
     """The chat's card is settled, the call runs, and the audit has who answered (P5)."""
     async with visiting(world) as visitor:
         house = visitor.house
-        await asked(house)
+        await request_poke(house)
         page = await visitor.page("approvals")
-        [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+        [card] = [part for part in page.every("li") if part.attributes.get("class") == "card"]
         assert card.every("pre")[0].text == '{\n  "a": 1,\n  "b": "</pre><b>"\n}'
         assert "asked byBen" in card.words
         # Its number holds in Ada's chat; beside this page `/approve 1` may mean another call.
@@ -137,52 +137,52 @@ async def test_an_approval_is_answered_from_the_page_through_ingress(world: Worl
         assert "approved poke" in page.by_id("ended").words
         assert house.endings() == [("approved", "operator")]
         assert house.texts("ben")[-1] == "done"
-        entries = await audited(house)
-        [answered] = [one for one in entries if one.kind is audit.Kind.ANSWERED]
+        entries = await audit_entries(house)
+        [answered] = [entry for entry in entries if entry.kind is audit.Kind.ANSWERED]
         assert (answered.by, answered.decision) == ("person:operator", "once")
         again = await visitor.client.get("/console/approvals")
         assert "approved: <code>poke" not in again.text
 
 
-async def audited(house: House) -> list[audit.Entry]:
-    found: list[audit.Entry] = []
+async def audit_entries(house: House) -> list[audit.Entry]:
+    entries: list[audit.Entry] = []
     for stream in await house.world.store.streams(LogKind.AUDIT):
-        for one in await house.world.store.read(LogKind.AUDIT, stream):
-            entry = audit.read(one.body)
-            found += [entry] if isinstance(entry, audit.Entry) else []
-    return found
+        for row in await house.world.store.read(LogKind.AUDIT, stream):
+            entry = audit.read(row.body)
+            entries += [entry] if isinstance(entry, audit.Entry) else []
+    return entries
 
 
-async def test_a_question_is_for_whom_a_reload_names(world: World) -> None:
-    """The page says who may answer it now, not who might when it was asked."""
+async def test_a_request_names_the_approvers_of_the_reloaded_configuration(world: World) -> None:
+    """The page names who may answer it now, not when it was asked."""
     async with visiting(world) as visitor:
-        await asked(visitor.house)
+        await request_poke(visitor.house)
         world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
         await visitor.house.ask("reload")
         page = await visitor.page("approvals")
         facts = {
-            one.every("dt")[0].words: one.every("dd")[0].words
-            for one in page.every("div")
-            if one.every("dt")
+            part.every("dt")[0].words: part.every("dd")[0].words
+            for part in page.every("div")
+            if part.every("dt")
         }
         assert facts["approvers"] == "ben"
 
 
 async def test_a_denial_carries_its_reason(world: World) -> None:
     async with visiting(world) as visitor:
-        await asked(visitor.house)
+        await request_poke(visitor.house)
         page = await visitor.page("approvals")
-        [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+        [card] = [part for part in page.every("li") if part.attributes.get("class") == "card"]
         page = await visitor.send(card.every("form")[1], "Deny", reason=f" {HOSTILE} ")
         [row] = page.by_id("ended").every("li")
         assert row.every("q")[0].text == HOSTILE
         assert world.poke.runs == []
 
 
-async def test_an_answer_that_comes_too_late_says_how_it_ended(world: World) -> None:
-    """Pressed on an old page, it changes nothing."""
+async def test_a_late_answer_shows_the_outcome(world: World) -> None:
+    """An answer from an old page changes nothing."""
     async with visiting(world) as visitor:
-        await asked(visitor.house)
+        await request_poke(visitor.house)
         form = answer_of(await visitor.page("approvals"))
         await visitor.house.press("deny")
         page = await visitor.send(form, "Approve once")
@@ -190,9 +190,9 @@ async def test_an_answer_that_comes_too_late_says_how_it_ended(world: World) -> 
         assert world.poke.runs == []
 
 
-async def test_a_question_of_nobody_is_told_so(world: World) -> None:
+async def test_an_answer_to_an_unknown_request_says_so(world: World) -> None:
     async with visiting(world) as visitor:
-        await asked(visitor.house)
+        await request_poke(visitor.house)
         form = answer_of(await visitor.page("approvals"))
         page = await visitor.send(form, "Approve once", approval="nobody-asks")
         assert page.by_id("told").words == "nobody asks this any more"
@@ -202,7 +202,7 @@ async def test_a_grant_is_listed_and_revoked(world: World) -> None:
     """By the same path as `zeroclaw grants revoke`; the next call asks again at once."""
     async with visiting(world) as visitor:
         house = visitor.house
-        await asked(house)
+        await request_poke(house)
         await visitor.send(answer_of(await visitor.page("approvals")), "Approve for a time")
         page = await visitor.page("grants")
         [row] = page.by_id("held").every("li")
@@ -214,15 +214,15 @@ async def test_a_grant_is_listed_and_revoked(world: World) -> None:
         assert await house.rows(RowKind.GRANT) == ()
 
 
-async def test_a_channel_that_is_off_lets_nobody_in(world: World) -> None:
-    """It stood among those that do."""
+async def test_a_disabled_channel_is_not_listed_as_admitting(world: World) -> None:
+    """It used to be listed among those that do."""
     world.configure(channels={**world.config.channels, "idle": ChannelSettings(enabled=False)})
     async with visiting(world) as visitor:
         page = await visitor.page("people")
     assert page.ids("channel-") == ["channel-chat"]
 
 
-async def test_people_are_revoked_and_let_in_again(world: World) -> None:
+async def test_people_are_revoked_and_admitted_again(world: World) -> None:
     """By the same path as `zeroclaw pair`, at once."""
     async with visiting(world) as visitor:
         page = await visitor.page("people")
@@ -237,8 +237,8 @@ async def test_people_are_revoked_and_let_in_again(world: World) -> None:
         assert visitor.house.texts("ben") == ["ok"]
 
 
-async def test_a_stranger_waits_on_the_page_and_is_let_in_by_their_code(world: World) -> None:
-    """P4: what they call themselves is only text."""
+async def test_a_pairing_request_is_listed_and_approved_by_its_code(world: World) -> None:
+    """P4: their display name is only text."""
     chat = world.config.channels["chat"].model_copy(update={"pairing": "code"})
     world.configure(channels={**world.config.channels, "chat": chat})
     async with visiting(world) as visitor:
@@ -253,30 +253,28 @@ async def test_a_stranger_waits_on_the_page_and_is_let_in_by_their_code(world: W
         assert 'chat:mallory "Mallory"' in page.by_id("known-chat:mallory").words
 
 
-async def test_conversations_say_what_they_do(world: World) -> None:
-    """Waiting for an approval, idle, failed; by whom, and what was said, as text."""
+async def test_conversations_show_their_state(world: World) -> None:
+    """Waiting for an approval, idle, failed; with the writers and messages, as text."""
     async with visiting(world) as visitor:
         house = visitor.house
         await house.say(f"I am {HOSTILE} hunter2-and-then-some", "ada")
-        await asked(house)
+        await request_poke(house)
         page = await visitor.page("conversations")
         assert "waiting for approval chat/ben" in page.by_id("working").words
-        rows = [one.words for one in page.by_id("talks").every("li")]
-        assert [one.split("chat/")[0].strip() for one in rows] == ["waiting for approval", "idle"]
+        rows = [part.words for part in page.by_id("talks").every("li")]
+        assert [row.split("chat/")[0].strip() for row in rows] == ["waiting for approval", "idle"]
         path = page.links()["chat/ada"].removeprefix("/console/")
         page = await visitor.page(path)
-        said = page.by_id("talk").every("li")
-        assert [one.attributes["class"] for one in said] == ["person", "bot"]
-        assert HOSTILE in said[0].text
-        # What people typed is kept as it was, and shown without what is known to be secret.
+        items = page.by_id("talk").every("li")
+        assert [item.attributes["class"] for item in items] == ["person", "bot"]
+        assert HOSTILE in items[0].text
+        # Messages are stored as typed, and shown with known secrets redacted.
         assert "hunter2" not in page.text
         assert page.every("h1")[0].words == "chat/ada"
 
 
-async def test_a_conversation_is_listed_with_its_own_writers_and_how_the_newest_fared(
-    world: World,
-) -> None:
-    """The last who wrote is named first; nobody is who wrote in another chat alone."""
+async def test_a_conversation_is_listed_with_its_writers_and_newest_outcome(world: World) -> None:
+    """The latest writer is named first; writers of other chats are not listed."""
     fails = (ProviderRejected("the model is gone"),)
     world.model.will(fails, says("ok"), says("ok"), fails)
     async with visiting(world) as visitor:
@@ -286,12 +284,12 @@ async def test_a_conversation_is_listed_with_its_own_writers_and_how_the_newest_
         await house.say("rain?", "ben")
         await house.say("sun?", "ben")
         page = await visitor.page("conversations")
-        rows = [one.words.partition(" · last ")[0] for one in page.by_id("talks").every("li")]
+        rows = [part.words.partition(" · last ")[0] for part in page.by_id("talks").every("li")]
         assert rows == ["failed chat/benrain? · Ben", "idle chat/clubtea? · Ada, Ben"]
 
 
-async def test_a_conversation_is_told_by_how_it_began_until_it_has_a_title(world: World) -> None:
-    """The model is asked for one only where that is wanted (S3-31)."""
+async def test_a_conversation_shows_its_first_words_until_it_has_a_title(world: World) -> None:
+    """The model is asked for a title only if titles are enabled (S3-31)."""
     world.model.will(*map(says, "123"), says("All about tea"))
     async with visiting(world) as visitor:
         await visitor.house.say("What is tea?", "ben")
@@ -303,8 +301,8 @@ async def test_a_conversation_is_told_by_how_it_began_until_it_has_a_title(world
         assert "All about tea" in (await visitor.page("conversations")).by_id("talks").words
 
 
-async def test_of_a_conversation_off_the_record_nothing_is_shown(world: World) -> None:
-    """Nor has it a title, for which a model would read it once more. K23, S3-31."""
+async def test_an_off_the_record_conversation_is_not_shown(world: World) -> None:
+    """It gets no title either, since a model would have to read it for that. K23, S3-31."""
     world.configure(runtime=RuntimeSettings(titles=True))
     async with visiting(world) as visitor:
         await visitor.house.say("/otr", "ben")
@@ -338,8 +336,8 @@ async def test_a_conversation_at_work_says_so(world: World) -> None:
         await visitor.house.say("/halt", "ada")
         await visitor.house.say("wait", "ben")
         page = await visitor.page("conversations")
-        rows = [one.words for one in page.by_id("talks").every("li")]
-        assert [one.split()[0] for one in rows] == ["queued", "idle"]
+        rows = [part.words for part in page.by_id("talks").every("li")]
+        assert [row.split()[0] for row in rows] == ["queued", "idle"]
         assert "1 message waits" in rows[0]
 
 
@@ -356,21 +354,21 @@ async def test_conversations_at_work_that_are_not_shown_are_counted(
         assert "chat/ada" in page.by_id("working").words
 
 
-async def test_a_turn_whose_conversation_is_gone_counts_for_none(world: World) -> None:
+async def test_a_turn_of_a_removed_conversation_is_not_counted(world: World) -> None:
     async with visiting(world) as visitor:
         house = visitor.house
         world.model.will(POKE, POKE)
         await house.say("poke it", "ben")
-        [gone] = await house.rows(RowKind.CONVERSATION)
+        [conversation] = await house.rows(RowKind.CONVERSATION)
         await house.say("poke it", "ada")
-        world.store.damage(gone)
+        world.store.damage(conversation)
         page = await visitor.page("conversations")
         assert page.by_id("at-work-title").words == "At work now"
         assert len(page.by_id("working").every("li")) == 1
 
 
-async def test_a_table_that_cannot_be_read_costs_its_section_alone(world: World) -> None:
-    """In one line that says what to do (P10)."""
+async def test_an_unreadable_table_breaks_only_its_section(world: World) -> None:
+    """It shows one line that says what to do (P10)."""
     select = world.store.select
 
     async def failing(query: Query) -> tuple[Row, ...]:
@@ -385,8 +383,8 @@ async def test_a_table_that_cannot_be_read_costs_its_section_alone(world: World)
         await visitor.page("people")
 
 
-async def test_only_so_many_pages_are_told_of_changes(world: World) -> None:
-    """The others stand still until they are loaded again."""
+async def test_the_number_of_notified_pages_is_bounded(world: World) -> None:
+    """The others change only when they are reloaded."""
     async with visiting(world) as visitor:
         lines = [visitor.notifier.subscribe() for _ in range(MAX_PAGES)]
         for line in lines:
@@ -394,10 +392,10 @@ async def test_only_so_many_pages_are_told_of_changes(world: World) -> None:
         assert (await visitor.client.get("/console/events")).status_code == 503
 
 
-async def test_ended_questions_are_found_behind_many_messages(world: World) -> None:
-    """As far back as is looked."""
+async def test_ended_requests_are_found_behind_many_messages(world: World) -> None:
+    """Up to the number of rows that the console reads."""
     async with visiting(world) as visitor:
-        await asked(visitor.house)
+        await request_poke(visitor.house)
         await visitor.house.press("deny")
         row = outbox_row("01", TextPost(address=visitor.house.place(), text="x"))
         later = tuple(replace(row, key=f"Z{number:04}") for number in range(OUTBOX_PAGE + 1))
@@ -428,7 +426,7 @@ async def test_many_conversations_and_chains_are_read_in_pages(world: World) -> 
         page = await visitor.page("conversations")
         assert len(page.by_id("talks").every("li")) == 25
         older = await visitor.page(page.links()["older →"].removeprefix("/console/"))
-        assert [one.words.split()[1] for one in older.by_id("talks").every("h3")] == [
+        assert [part.words.split()[1] for part in older.by_id("talks").every("h3")] == [
             "chat/room01",
             "chat/room00",
         ]
@@ -437,16 +435,16 @@ async def test_many_conversations_and_chains_are_read_in_pages(world: World) -> 
         assert len(older.by_id("streams").every("li")) == 2
 
 
-async def test_the_audit_is_checked_as_it_is_looked_at(world: World) -> None:
+async def test_viewing_the_audit_checks_it(world: World) -> None:
     async with visiting(world) as visitor:
         house = visitor.house
-        await asked(house)
+        await request_poke(house)
         await house.press()
         page = await visitor.page("audit")
         [row] = page.by_id("streams").every("li")
         assert row.words.startswith("intact chat/ben")
         page = await visitor.page(page.links()["chat/ben"].removeprefix("/console/"))
-        kinds = [one.every("strong")[0].words for one in page.every("tbody")[0].every("tr")]
+        kinds = [part.every("strong")[0].words for part in page.every("tbody")[0].every("tr")]
         assert kinds == ["executed", "answered", "evaluated", "proposed"]
         page = await visitor.send(page.by_id("verdict").every("form")[0])
         assert "intact" in page.by_id("verdict").words
@@ -455,11 +453,11 @@ async def test_the_audit_is_checked_as_it_is_looked_at(world: World) -> None:
         assert "intact" in page.by_id("streams").words
 
 
-async def test_a_chain_that_a_stranger_wrote_in_is_shown_as_damaged(world: World) -> None:
+async def test_a_chain_with_a_forged_entry_is_shown_as_damaged(world: World) -> None:
     """Where it breaks, with the entry marked; the rest can still be read."""
     async with visiting(world) as visitor:
         house = visitor.house
-        await asked(house)
+        await request_poke(house)
         [stream] = await world.store.streams(LogKind.AUDIT)
         forged, _ = audit.link(
             audit.GENESIS, audit.Entry(kind=audit.Kind.EXECUTED, at=world.clock.now())
@@ -497,7 +495,7 @@ async def test_a_long_chain_is_read_in_pages(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "text"),
     [
         ("who=person:ben&action=poke&arguments={}", "ask person:ben may do it if an approver"),
         ("who=person:ben&action=tool:look&arguments={}", "allow person:ben may do it: tool:look"),
@@ -508,15 +506,15 @@ async def test_a_long_chain_is_read_in_pages(world: World) -> None:
         ("who=operator&action=poke&resources=file:/a%0A%20file:/b", "Touches: file:/a file:/b"),
     ],
 )
-async def test_the_policy_explains_itself(world: World, query: str, said: str) -> None:
-    """As `zeroclaw policy explain`, with the policy that is in force (S2-08)."""
+async def test_the_policy_explains_itself(world: World, query: str, text: str) -> None:
+    """As `zeroclaw policy explain`, with the active policy (S2-08)."""
     async with visiting(world) as visitor:
         page = await visitor.page(f"policy?{query}")
-        assert said in page.by_id("answer").words
+        assert text in page.by_id("answer").words
 
 
-async def test_tools_are_listed_with_what_policy_says_of_them(world: World) -> None:
-    """Which are there, who brought them, what they may do, and what holds for operators and others."""
+async def test_tools_are_listed_with_their_policy(world: World) -> None:
+    """The tools, their packages, effects, and the decisions for operators and others."""
     no_burn: dict[str, object] = {
         "id": "no-burn",
         "effect": "deny",
@@ -528,7 +526,7 @@ async def test_tools_are_listed_with_what_policy_says_of_them(world: World) -> N
     world.tools = (*world.tools, PlainTool(replace(BURN, name="dig", effects=frozenset())))
     async with visiting(world) as visitor:
         page = await visitor.page("tools")
-        rows = [tuple(one.words for one in row.every("td")) for row in page.every("tr")[1:]]
+        rows = [tuple(part.words for part in row.every("td")) for row in page.every("tr")[1:]]
         names = [row.every("th")[0].words.split()[0] for row in page.every("tr")[1:]]
         shown = dict(zip(names, rows, strict=True))
         assert shown["look"] == ("look", "read · low", "allow", "allow")
@@ -540,8 +538,8 @@ async def test_tools_are_listed_with_what_policy_says_of_them(world: World) -> N
         await visitor.page("policy?who=operator&action=look")
 
 
-async def test_what_hangs_on_the_call_is_said_of_a_tool(world: World) -> None:
-    """A statement that names what is touched says nothing of a tool as a whole."""
+async def test_a_tool_whose_policy_depends_on_the_call_says_so(world: World) -> None:
+    """A statement on resources does not decide about a tool as a whole."""
     some: dict[str, object] = {
         "id": "some",
         "effect": "allow",
@@ -552,20 +550,20 @@ async def test_what_hangs_on_the_call_is_said_of_a_tool(world: World) -> None:
     world.configure(policy=PolicySettings(statement=(some,)), autonomy="readonly")
     async with visiting(world) as visitor:
         page = await visitor.page("tools")
-        [row] = [one for one in page.every("tr")[1:] if one.every("th")[0].words[:4] == "poke"]
-        assert [one.words for one in row.every("td")][2:] == ["deny", "deny"]
+        [row] = [part for part in page.every("tr")[1:] if part.every("th")[0].words[:4] == "poke"]
+        assert [part.words for part in row.every("td")][2:] == ["deny", "deny"]
     everybody = {**some, "principals": ["anyone"]}
     world.configure(policy=PolicySettings(statement=(everybody,)), autonomy="readonly")
     async with visiting(world) as visitor:
         page = await visitor.page("tools")
-        [row] = [one for one in page.every("tr")[1:] if one.every("th")[0].words[:4] == "poke"]
-        assert [one.words for one in row.every("td")][2:] == [
+        [row] = [part for part in page.every("tr")[1:] if part.every("th")[0].words[:4] == "poke"]
+        assert [part.words for part in row.every("td")][2:] == [
             "depends on the call",
             "depends on the call",
         ]
 
 
-async def test_a_halt_is_part_of_what_is_explained(world: World) -> None:
+async def test_the_explanation_includes_a_halt(world: World) -> None:
     async with visiting(world) as visitor:
         await visitor.house.say("/halt")
         page = await visitor.page("policy?who=operator&action=look&arguments={}")

@@ -31,16 +31,18 @@ def shown(*used: Used) -> Part:
     return full_page("usage", joined((usage(used, FIRST, LAST),)))
 
 
-def test_each_day_has_a_bar_and_says_how_much_it_is() -> None:
-    """The busiest is the highest, and a little is seen beside it; a day without has none."""
+def test_each_day_has_a_bar_with_its_amount() -> None:
+    """The busiest day has the highest bar, small amounts stay visible, and an empty day has none."""
     page = shown(*USED)
     assert faults(page) == []
     (chart,) = page.every("svg")
     heights = [
-        one.attributes["height"] for one in chart.every("rect") if one.attributes["class"] == "bar"
+        part.attributes["height"]
+        for part in chart.every("rect")
+        if part.attributes["class"] == "bar"
     ]
     assert heights == ["1", "0", "0", "100", "0"]
-    assert [one.words for one in chart.every("title")][2:4] == [
+    assert [part.words for part in chart.every("title")][2:4] == [
         "2026-01-03: 0 tokens",
         "2026-01-04: 2,000 tokens for $1.23",
     ]
@@ -50,16 +52,16 @@ def test_each_day_has_a_bar_and_says_how_much_it_is() -> None:
     assert "2026-01-01 to 2026-01-05, in UTC: 2,010 tokens for $1.23" in page.words
 
 
-def test_people_and_models_have_their_sums() -> None:
-    """Who used most comes first; a name is a name, whatever it holds."""
+def test_people_and_models_are_summed() -> None:
+    """The largest comes first; a name is shown as text."""
     page = shown(*USED)
-    assert [one.words for one in page.by_id("person-sums").every("h3")] == [HOSTILE, "ann"]
+    assert [part.words for part in page.by_id("person-sums").every("h3")] == [HOSTILE, "ann"]
     assert "2,000 tokens for $1.23 · 2 turns · 1,900 in (500 cached), 100 out" in page.words
     assert "10 tokens · 1 turn · 9 in (0 cached), 1 out" in page.words
-    assert [one.words for one in page.by_id("model-sums").every("h3")] == ["m"]
+    assert [part.words for part in page.by_id("model-sums").every("h3")] == ["m"]
 
 
-def test_many_people_are_cut_and_said_so() -> None:
+def test_a_long_list_of_people_is_cut_and_says_so() -> None:
     """The command line lists them all."""
     many = [Used(person=f"p{number}", turns=1, input_tokens=1) for number in range(MAX_ROWS + 1)]
     page = shown(*many)
@@ -67,16 +69,16 @@ def test_many_people_are_cut_and_said_so() -> None:
     assert "1 more are not shown; zeroclaw usage lists them." in page.words
 
 
-def test_nothing_is_said_to_be_nothing() -> None:
-    """With what will stand there."""
+def test_an_empty_section_says_what_it_will_show() -> None:
+    """It names what will be listed."""
     assert "No model was used in these days." in shown().words
 
 
 async def test_the_section_reads_the_last_days(world: World) -> None:
-    """From the rows of turns that are over."""
+    """It sums the rows of finished turns."""
     world.model.will(says("so"))
     async with visiting(world) as visitor:
         await visitor.house.say("hello")
         page = await visitor.page("usage")
         assert "2025-12-03 to 2026-01-01, in UTC: 12 tokens" in page.words
-        assert [one.words for one in page.by_id("person-sums").every("h3")] == ["ada"]
+        assert [part.words for part in page.by_id("person-sums").every("h3")] == ["ada"]

@@ -23,11 +23,11 @@ from zeroclaw.console.people import PeopleView, people
 from zeroclaw.gate.scope import Scope
 
 
-def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
-    """As its card does: who asked, where, why, the hash and the deadline (P5)."""
+def test_a_request_shows_the_whole_call_and_takes_every_answer() -> None:
+    """As its card does: the requester, chat, reason, hash and deadline (P5)."""
     scope = Scope(tool="shell", resources=("sandbox:workspace",), is_exact=True, for_s=3600)
-    asked = RequestView(approval=approval(scope=scope), where="chat/ann", number=7)
-    page = full_page("approvals", approvals(PATHS, [asked], []))
+    request = RequestView(approval=approval(scope=scope), where="chat/ann", number=7)
+    page = full_page("approvals", approvals(PATHS, [request], []))
     card = page.by_id("card-01A")
     assert faults(page) == []
     assert card.every("pre")[0].text == '{"command": "echo </pre><b>"}'
@@ -39,7 +39,7 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     assert card.links() == {"chat/ann": f"/console/conversations/{CONVERSATION}"}
     assert card.every("time")[0].attributes["data-deadline"] == "2026-01-01T12:15:00+00:00"
     answer, reason = card.every("form")
-    assert [one.attributes["value"] for one in answer.every("button")] == [
+    assert [part.attributes["value"] for part in answer.every("button")] == [
         "once",
         "for_a_time",
         "deny",
@@ -49,10 +49,10 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     assert reason.every("button")[0].attributes["value"] == "deny_with_reason"
 
 
-def test_only_answers_that_are_offered_have_a_button() -> None:
-    """What can't be named can't be granted for a time; a number of another chat is not shown."""
-    one = approval(choices=("once", "deny", "deny_with_reason"))
-    page = full_page("approvals", approvals(PATHS, [RequestView(approval=one, where="")], []))
+def test_only_offered_answers_have_a_button() -> None:
+    """A call without resources can't be granted for a time; another chat's number is not shown."""
+    request = approval(choices=("once", "deny", "deny_with_reason"))
+    page = full_page("approvals", approvals(PATHS, [RequestView(approval=request, where="")], []))
     assert [b.words for b in page.by_id("card-01A").every("button")] == [
         "Approve once",
         "Deny",
@@ -62,14 +62,14 @@ def test_only_answers_that_are_offered_have_a_button() -> None:
     assert CONVERSATION in page.by_id("card-01A").links()
 
 
-def test_more_questions_than_fit_come_up_later() -> None:
+def test_requests_beyond_the_limit_are_listed_later() -> None:
     many = [RequestView(approval=approval(f"n{n}"), where="") for n in range(MAX_ROWS + 2)]
     page = full_page("approvals", approvals(PATHS, many, []))
     assert len(page.ids("card-")) == MAX_ROWS
     assert "2 more come up" in page.by_id("waiting").words
 
 
-def test_ended_questions_say_how_and_by_whom() -> None:
+def test_ended_requests_show_outcome_and_approver() -> None:
     denied = approval("d", state="denied", by=HOSTILE, reason="<i>no</i>", at=AT)
     expired = approval("e", state="expired", at=AT)
     ended = [
@@ -85,22 +85,22 @@ def test_ended_questions_say_how_and_by_whom() -> None:
     assert "Nothing waits for you" in page.by_id("waiting").words
 
 
-def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
+def test_an_empty_section_says_what_it_will_list() -> None:
     faces = PeopleView(waiting=[], known=[], configured=[], allowed=[], local=["web"])
-    for section, main, said in (
+    for section, main, text in (
         ("approvals", approvals(PATHS, [], []), "No request has ended recently."),
         ("grants", grants(PATHS, []), "Nothing is granted"),
         ("people", people(PATHS, faces), "No pairing requests."),
     ):
         page = full_page(section, main)
-        assert said in page.by_id("main").words
+        assert text in page.by_id("main").words
         assert faults(page) == []
 
 
 def test_a_grant_is_revoked_by_its_id() -> None:
-    held = [GrantView(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
-    held += [GrantView(grant=grant("h"), line="x", where="")]
-    page = full_page("grants", grants(PATHS, held))
+    views = [GrantView(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
+    views += [GrantView(grant=grant("h"), line="x", where="")]
+    page = full_page("grants", grants(PATHS, views))
     row = page.by_id("grant-01G")
     assert faults(page) == []
     assert "write_file on file:/srv/<b>" in row.words
@@ -109,9 +109,9 @@ def test_a_grant_is_revoked_by_its_id() -> None:
     assert CONVERSATION in page.by_id("grant-01H").links()
 
 
-def test_grants_and_people_that_do_not_fit_are_counted() -> None:
-    held = [GrantView(grant=grant(f"g{n}"), line="x", where="") for n in range(MAX_GRANTS + 1)]
-    assert "1 more are not shown" in full_page("grants", grants(PATHS, held)).words
+def test_grants_and_people_beyond_the_limit_are_counted() -> None:
+    views = [GrantView(grant=grant(f"g{n}"), line="x", where="") for n in range(MAX_GRANTS + 1)]
+    assert "1 more are not shown" in full_page("grants", grants(PATHS, views)).words
     faces = PeopleView(
         waiting=[],
         known=[person(id=f"chat:{n}") for n in range(MAX_KNOWN + 3)],
@@ -122,21 +122,21 @@ def test_grants_and_people_that_do_not_fit_are_counted() -> None:
     assert "3 more; zeroclaw pair list" in full_page("people", people(PATHS, faces)).words
 
 
-def test_a_stranger_is_answered_by_code_or_by_id() -> None:
-    """The name is the stranger's own choice, so their id stands beside it."""
+def test_a_pairing_request_is_answered_by_code_or_by_id() -> None:
+    """The sender chose the name, so the id is shown beside it."""
     faces = PeopleView(waiting=[pairing_request()], known=[], configured=[], allowed=[], local=[])
     page = full_page("people", people(PATHS, faces))
     by_code, by_id = page.by_id("strangers").every("form")
     assert faults(page) == []
     assert by_code.fields() == {"token": "the-token", "do": "approve", "who": ""}
     assert by_id.fields() == {"token": "the-token", "who": "chat:4711"}
-    assert [one.attributes["value"] for one in by_id.every("button")] == ["approve", "deny"]
+    assert [part.attributes["value"] for part in by_id.every("button")] == ["approve", "deny"]
     assert "chat:4711 (\"script alert('x') /script\")" in page.by_id("asking").words
     assert "secret-s" not in page.by_id("main").text
 
 
-def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
-    """Revoking beats the configuration, so somebody revoked has no such button there."""
+def test_known_people_can_be_revoked_or_admitted_again() -> None:
+    """A revocation overrides the configuration, so a revoked person has no revoke button."""
     faces = PeopleView(
         waiting=[],
         known=[person(), person("revoked", id="person:ben", roles=())],
@@ -162,7 +162,7 @@ def test_everybody_who_is_known_can_be_revoked_or_let_in_again() -> None:
     assert "web" in page.by_id("local-web").words
 
 
-def test_a_deadline_is_that_of_the_row() -> None:
+def test_a_request_shows_the_deadline_of_its_row() -> None:
     later = approval(deadline_at=AT + timedelta(hours=2))
     page = full_page("approvals", approvals(PATHS, [RequestView(approval=later, where="")], []))
     assert "until 2026-01-01 14:00 UTC" in page.by_id("card-01A").words

@@ -39,7 +39,7 @@ from zeroclaw.gate.ruling import Explained, Ruling
 from zeroclaw.inbound.commands.reports import window_shares
 from zeroclaw.value import replace
 
-TOLD = ConversationSummary(
+SUMMARY = ConversationSummary(
     id=CONVERSATION, address=ADDRESS, started_at=AT, people=(HOSTILE, "Bob"), last_at=AT, state="running",
     entries=1_234, audited=6, queued=1,
 )  # fmt: skip
@@ -53,8 +53,8 @@ LAST = pages("/n", "after", "i", "")
 # --- conversations -------------------------------------------------------------------------------
 
 
-def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
-    page = full_page("conversations", conversations(PATHS, [TOLD], FIRST_OF_TWO))
+def test_a_conversation_shows_address_writer_time_and_state() -> None:
+    page = full_page("conversations", conversations(PATHS, [SUMMARY], FIRST_OF_TWO))
     row = page.by_id(f"talk-{CONVERSATION}")
     assert faults(page) == []
     assert row.words.startswith(f"running chat/ann{HOSTILE}, Bob · last 2026-01-01 12:00 UTC")
@@ -66,27 +66,27 @@ def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
     assert page.links()["older →"] == "/n?after=o"
 
 
-def test_a_conversation_says_what_it_is_about() -> None:
-    named = replace(TOLD, title=f"Tea {HOSTILE}")
+def test_a_conversation_shows_its_title() -> None:
+    named = replace(SUMMARY, title=f"Tea {HOSTILE}")
     page = full_page("conversations", conversations(PATHS, [named], ONLY))
     assert faults(page) == []
     assert f"chat/annTea {HOSTILE} · {HOSTILE}, Bob · last" in page.words
 
 
-def test_no_title_reads_as_a_name_or_as_the_consoles_own_words() -> None:
-    """A model, or whoever began it, wrote it: it stands in quotes, as a name does that they chose."""
+def test_a_title_is_quoted_so_that_it_can_not_pass_for_the_consoles_words() -> None:
+    """A model or the first writer wrote it, so it is quoted, like a self-chosen display name."""
     for title in ("Olga (operator)", OFF_THE_RECORD):
-        named = replace(TOLD, title=title)
+        named = replace(SUMMARY, title=title)
         page = full_page("conversations", conversations(PATHS, [named], ONLY))
-        assert [one.text for one in page.every("q")] == [title]
-    hidden = replace(TOLD, id=off_the_record(CONVERSATION), title="")
+        assert [part.text for part in page.every("q")] == [title]
+    hidden = replace(SUMMARY, id=off_the_record(CONVERSATION), title="")
     page = full_page("conversations", conversations(PATHS, [hidden], ONLY))
     assert (page.every("q"), f"chat/ann{OFF_THE_RECORD} · " in page.words) == ([], True)
 
 
 @pytest.mark.parametrize("state", ["waiting for approval", "queued", "failed", "idle"])
 def test_every_state_has_its_word(state: State) -> None:
-    quiet = replace(TOLD, state=state, people=(), last_at=None, audited=0, queued=0, entries=1)
+    quiet = replace(SUMMARY, state=state, people=(), last_at=None, audited=0, queued=0, entries=1)
     page = full_page("conversations", conversations(PATHS, [quiet], LAST))
     assert f"{state} chat/annbegan 2026-01-01 12:00 UTC · 1 journal entry" in page.words
     assert page.links()["← newest"] == "/n"
@@ -95,16 +95,16 @@ def test_every_state_has_its_word(state: State) -> None:
     assert "audit" not in full_page("conversations", alone).links()
 
 
-def test_what_is_at_work_stands_apart() -> None:
-    """A conversation may stand in both lists, each row with an id of its own."""
-    both = joined((at_work(PATHS, [TOLD], 1), conversations(PATHS, [TOLD], ONLY)))
-    page = full_page("conversations", both)
+def test_conversations_at_work_are_listed_apart() -> None:
+    """A conversation may be in both lists; each row has its own id."""
+    lists = joined((at_work(PATHS, [SUMMARY], 1), conversations(PATHS, [SUMMARY], ONLY)))
+    page = full_page("conversations", lists)
     assert faults(page) == []
     assert page.ids("work-") == [f"work-{CONVERSATION}"]
     assert at_work(PATHS, [], 0).text == ""
 
 
-def test_without_conversations_the_page_says_what_will_be_there() -> None:
+def test_an_empty_list_of_conversations_says_what_it_will_show() -> None:
     page = full_page("conversations", conversations(PATHS, [], ONLY))
     assert "Nobody has said anything yet." in page.words
     beyond = full_page("conversations", conversations(PATHS, [], LAST))
@@ -115,27 +115,27 @@ def test_an_address_has_its_thread() -> None:
     assert replace(ADDRESS, thread="5").in_words() == "chat/ann/5"
 
 
-def item(cursor: str, said: str, **changes: object) -> TranscriptItem:
-    one = TranscriptItem(cursor=cursor, kind="bot", key=cursor, ref="", text=said, at=AT)
-    return replace(one, **changes)
+def item(cursor: str, text: str, **changes: object) -> TranscriptItem:
+    row = TranscriptItem(cursor=cursor, kind="bot", key=cursor, ref="", text=text, at=AT)
+    return replace(row, **changes)
 
 
-def test_a_conversation_is_read_from_above() -> None:
-    """Everybody's words are text, whatever they hold; questions say how they ended."""
+def test_a_transcript_is_read_from_the_top() -> None:
+    """Messages are shown as text; approval requests show their outcome."""
     denied = approval("d", state="denied", by="Olga", reason=HOSTILE, at=AT)
-    asked = approvals.outcome_of([approval(), denied], "")
+    request = approvals.outcome_of([approval(), denied], "")
     answered = approvals.outcome_of([approval("x", state="expired", at=AT)], "")
     lines = [
         item("1", HOSTILE, kind="person", by="Ann"),
-        item("2", "", kind="card", outcome=asked),
+        item("2", "", kind="card", outcome=request),
         item("3", "I *did* it."),
         item("4", "", kind="card", outcome=answered),
         item("5", "", sent=SentFile(name="a<b>.txt", size_bytes=1200)),
     ]
-    page = full_page("conversations", conversation(PATHS, TOLD, lines, SECOND_OF_THREE))
+    page = full_page("conversations", conversation(PATHS, SUMMARY, lines, SECOND_OF_THREE))
     assert faults(page) == []
     assert page.by_id("item-1").text == f"Ann · 2026-01-01 12:00 UTC{HOSTILE}"
-    assert [one.words for one in page.by_id("item-2").every("strong")] == ["open", "denied"]
+    assert [part.words for part in page.by_id("item-2").every("strong")] == ["open", "denied"]
     assert page.by_id("item-2").every("q")[0].text == HOSTILE
     assert "by Olga" in page.by_id("item-2").words
     assert "expired" in page.by_id("item-4").words
@@ -143,8 +143,8 @@ def test_a_conversation_is_read_from_above() -> None:
     assert (page.links()["older →"], page.links()["← newest"]) == ("/n?after=o", "/n")
 
 
-def test_a_conversation_whose_words_are_gone_says_so() -> None:
-    page = full_page("conversations", conversation(PATHS, TOLD, [], ONLY))
+def test_a_conversation_without_messages_says_so() -> None:
+    page = full_page("conversations", conversation(PATHS, SUMMARY, [], ONLY))
     assert "Nothing that was said is kept." in page.words
 
 
@@ -157,33 +157,33 @@ def test_a_conversation_whose_words_are_gone_says_so() -> None:
         (None, "1,000 tokens; how many the model takes is not known", ["a<b>", "100"]),
     ],
 )
-def test_what_the_model_is_told_is_a_bar_and_a_table(
+def test_context_usage_is_a_bar_and_a_table(
     window: int | None, words: str, last: list[str]
 ) -> None:
-    """Each part with its tokens; a window that nobody knows has no bar."""
+    """Each part with its tokens; an unknown window size has no bar."""
     shares = {"messages": 900, "a<b>": 100}
-    said, rows = window_shares(
+    total, rows = window_shares(
         WindowUsage(shares=shares, tokens=1_000, window=window, reserve=1_000), "en"
     )
-    filled = FilledWindow(words=said, rows=rows, tokens=1_000, window=window)
-    page = full_page("conversations", filling(PATHS, TOLD, filled))
+    filled = FilledWindow(words=total, rows=rows, tokens=1_000, window=window)
+    page = full_page("conversations", filling(PATHS, SUMMARY, filled))
     assert faults(page) == []
     assert words in page.words
     cells = [[cell.words for cell in row.every("td")] for row in page.every("tr")]
     assert ["messages", "900"] in cells
     assert cells[-1] == last
-    bars = [one.attributes["value"] for one in page.every("progress")]
+    bars = [part.attributes["value"] for part in page.every("progress")]
     assert bars == ([] if window is None else ["1000"])
     assert page.links()["what was said"] == f"/console/conversations/{CONVERSATION}"
 
 
-def test_where_nobody_wrote_nothing_is_told_to_a_model() -> None:
-    page = full_page("conversations", filling(PATHS, TOLD, None))
+def test_a_conversation_without_a_writer_has_no_context() -> None:
+    page = full_page("conversations", filling(PATHS, SUMMARY, None))
     assert "Nobody has written here." in page.words
 
 
-def test_what_an_answer_proves_is_a_badge_beside_its_text_and_no_text_is_one() -> None:
-    """A person who writes what a badge says has written a text; so has the model (P7)."""
+def test_a_receipts_verdict_is_a_badge_that_no_text_can_imitate() -> None:
+    """A badge's words in a message of a person or of the model are only text (P7)."""
     proven = CheckedReceipt(token="t", tool="shell", summary="run ls", outcome="ok", at=AT)
     imitated = "✅ receipt: shell · ok · 12:00 UTC, 🕓 receipt of an earlier run: shell · ok · 2026"
     lines = [
@@ -192,19 +192,19 @@ def test_what_an_answer_proves_is_a_badge_beside_its_text_and_no_text_is_one() -
         item("3", "I ran it.", receipts=(proven, replace(proven, earlier=True))),
         item("4", "**a** `b`", plain=True),
     ]
-    page = full_page("conversations", conversation(PATHS, TOLD, lines, ONLY))
-    badges = [one for one in page.every("li") if "data-verdict" in one.attributes]
-    assert [one.attributes["data-verdict"] for one in badges] == ["valid", "earlier"]
+    page = full_page("conversations", conversation(PATHS, SUMMARY, lines, ONLY))
+    badges = [part for part in page.every("li") if "data-verdict" in part.attributes]
+    assert [badge.attributes["data-verdict"] for badge in badges] == ["valid", "earlier"]
     assert badges[0].text == proven.line()
     assert "shell" not in page.by_id("item-3").every("div")[0].text
     assert page.by_id("item-4").every("div")[0].text == "**a** `b`"
 
 
-def test_code_is_set_apart_and_all_else_is_as_it_was_written() -> None:
+def test_only_code_and_bold_are_formatted() -> None:
     page = parsed(joined(text("**bold** `a*b` *not*\n```html\n<b>\n```\nafter\n```\nopen")).text)
-    assert [one.text for one in page.every("strong")] == ["bold"]
-    assert [one.text for one in page.every("pre")] == ["<b>", "open"]
-    assert [one.text for one in page.every("p")] == ["bold a*b *not*", "after"]
+    assert [part.text for part in page.every("strong")] == ["bold"]
+    assert [part.text for part in page.every("pre")] == ["<b>", "open"]
+    assert [part.text for part in page.every("p")] == ["bold a*b *not*", "after"]
     assert text("") == ()
 
 
@@ -220,7 +220,7 @@ def chain(check: shown.Check, *, stream: str = CONVERSATION, where: str = "chat/
     )
 
 
-def test_chains_say_whether_they_are_whole() -> None:
+def test_chains_show_their_verdict() -> None:
     checks = {
         "n": None,
         "c": Checking(done=50, total=200),
@@ -230,7 +230,7 @@ def test_chains_say_whether_they_are_whole() -> None:
     }
     chains = [chain(check, stream=name, where="") for name, check in checks.items()]
     page = full_page("audit", shown.chains(PATHS, chains, SECOND_OF_THREE))
-    marks = [one.words for one in page.by_id("streams").every("strong")]
+    marks = [part.words for part in page.by_id("streams").every("strong")]
     assert faults(page) == []
     assert marks == ["not checked", "checking 25 %", "checking 0 %", "intact", "damaged"]
     assert page.links()["n"] == "/console/audit?of=n"
@@ -239,7 +239,7 @@ def test_chains_say_whether_they_are_whole() -> None:
     assert every.fields() == {"token": "the-token", "check": ""}
 
 
-def test_without_chains_the_page_says_what_will_be_there() -> None:
+def test_an_empty_list_of_chains_says_what_it_will_show() -> None:
     page = full_page("audit", shown.chains(PATHS, [], ONLY))
     assert "No tool was called yet." in page.words
     beyond = full_page("audit", shown.chains(PATHS, [], LAST))
@@ -259,8 +259,8 @@ ENTRIES = [
 ]  # fmt: skip
 
 
-def test_a_damaged_chain_says_where() -> None:
-    """And the entry is marked; nothing of a tool's name is markup."""
+def test_a_damaged_chain_shows_where() -> None:
+    """The entry is marked; a tool's name is shown as text."""
     page = full_page("audit", shown.chain(PATHS, chain(DAMAGED), ENTRIES, FIRST_OF_TWO))
     assert faults(page) == []
     assert "damaged At entry 2: it does not match its hash." in page.by_id("verdict").words
@@ -276,7 +276,7 @@ def test_a_damaged_chain_says_where() -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "said"),
+    ("check", "text"),
     [
         (None, "2 entries, not checked yet."),
         (Checking(done=1_000, total=2_000), "1,000 of 2,000 entries are checked."),
@@ -284,10 +284,10 @@ def test_a_damaged_chain_says_where() -> None:
         (replace(WHOLE, verdict=Intact(head="ab", count=1, open=())), "1 entry, each"),
     ],
 )
-def test_a_chain_says_how_its_check_stands(check: shown.Check, said: str) -> None:
+def test_a_chain_shows_the_state_of_its_check(check: shown.Check, text: str) -> None:
     page = full_page("audit", shown.chain(PATHS, chain(check), [], LAST))
     assert faults(page) == []
-    assert said in page.by_id("verdict").words
+    assert text in page.by_id("verdict").words
     assert ("1 call has no end yet" in page.words) == (check == WHOLE)
 
 
@@ -300,8 +300,8 @@ def test_the_daemons_own_chain_holds_anchors_and_cuts() -> None:
             sequence=1, written=Anchor(conversation=CONVERSATION, sequence=5, head="12" * 32, at=AT)
         ),
     ]
-    own = chain(WHOLE, stream="daemon", where="the daemon's own")
-    page = full_page("audit", shown.chain(PATHS, own, noted, ONLY))
+    daemons_chain = chain(WHOLE, stream="daemon", where="the daemon's own")
+    page = full_page("audit", shown.chain(PATHS, daemons_chain, noted, ONLY))
     assert "cutentry 4 of 01HEREefefefef" in page.by_id("entry-2").words
     assert "anchoredentry 5 of 01HERE12121212" in page.by_id("entry-1").words
     assert "what was said" not in page.links()
@@ -316,7 +316,7 @@ STATEMENTS = (
         resources=("file:*/plan",), when={"effects_any_of": ["write"]}, note=HOSTILE,
     ),
 )  # fmt: skip
-NOBODY = Suggestions(people=("operator",), actions=("read",))
+NO_SUGGESTIONS = Suggestions(people=("operator",), actions=("read",))
 
 
 def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
@@ -333,34 +333,38 @@ def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
 def test_an_answer_names_the_statements_that_made_it() -> None:
     """Those that matched come first, the ones that decided are marked (S2-08)."""
     typed = Question(who=HOSTILE, action="read", arguments="\n</textarea>", resources="a")
-    page = full_page("policy", policy(PATHS, typed, NOBODY, explained("tool:read"), STATEMENTS))
+    page = full_page(
+        "policy", policy(PATHS, typed, NO_SUGGESTIONS, explained("tool:read"), STATEMENTS)
+    )
     answer = page.by_id("answer")
     assert faults(page) == []
     assert "allow person:ann may do it: tool:read" in answer.words
     assert "no tool is called x" in answer.words
     assert "Touches: nothing that has a name" in answer.words
     rows = answer.every("tbody")[0].every("tr")
-    assert [one.attributes.get("data-made") for one in rows] == ["true", None]
-    assert [one.every("th")[0].words for one in rows] == ["reads", "plan"]
+    assert [row.attributes.get("data-made") for row in rows] == ["true", None]
+    assert [row.every("th")[0].words for row in rows] == ["reads", "plan"]
     assert page.by_id("who").attributes["value"] == HOSTILE
     # A browser leaves out the first line end of a field.
     assert page.by_id("arguments").text == "\n\n</textarea>"
 
 
-def test_what_a_call_would_touch_is_told_as_far_as_it_is_known() -> None:
-    known = policy(PATHS, Question(), NOBODY, explained("tool:x", ("file:/a", "file:/b")), ())
+def test_the_resources_of_a_call_are_shown_if_known() -> None:
+    known = policy(
+        PATHS, Question(), NO_SUGGESTIONS, explained("tool:x", ("file:/a", "file:/b")), ()
+    )
     assert "Touches: file:/a file:/b" in full_page("policy", known).words
-    unknown = policy(PATHS, Question(), NOBODY, explained("tool:x", None), ())
+    unknown = policy(PATHS, Question(), NO_SUGGESTIONS, explained("tool:x", None), ())
     assert "what it would touch can't be told" in full_page("policy", unknown).words
 
 
-def test_a_question_that_cannot_be_put_says_why() -> None:
-    page = full_page("policy", policy(PATHS, Question(), NOBODY, "`x` is nobody", ()))
+def test_an_invalid_policy_question_shows_the_fault() -> None:
+    page = full_page("policy", policy(PATHS, Question(), NO_SUGGESTIONS, "`x` is nobody", ()))
     assert page.by_id("answer").words == "The questionx is nobody"
 
 
-def test_every_statement_in_force_is_listed() -> None:
-    page = full_page("policy", policy(PATHS, Question(), NOBODY, None, STATEMENTS))
+def test_every_active_statement_is_listed() -> None:
+    page = full_page("policy", policy(PATHS, Question(), NO_SUGGESTIONS, None, STATEMENTS))
     rows = page.by_id("statements").every("tbody")[0].every("tr")
     assert page.ids("answer") == []
     assert "reads allow anyone tool:read" in rows[0].words.replace("reads", "reads ").replace(

@@ -112,9 +112,9 @@ def test_an_id_as_no_sender_of_its_platform_has_is_a_fault(kind: str, sender: st
     """A deny about nobody is an open door."""
     person = f'[[people]]\nname = "ann"\nids = ["{kind}:{sender}"]\n'
     paths = [
-        one.partition(":")[0]
-        for one in faults_of(naming(kind, sender) + person, {"X": "a long token"})
-        if f"`{sender}`" in one
+        fault.partition(":")[0]
+        for fault in faults_of(naming(kind, sender) + person, {"X": "a long token"})
+        if f"`{sender}`" in fault
     ]
     assert paths == [
         f"channels.{kind}.allowed_users",
@@ -500,7 +500,7 @@ def test_a_statement_on_what_is_not_there_is_a_fault_with_all_others() -> None:
         '[approvals]\napprovers = ["operator"]\n'
         f'{STATEMENT}actions = ["tool:Shell"]\n{STATEMENT}actions = ["x"]\n'
     )
-    assert [one.partition(":")[0] for one in faults] == [
+    assert [fault.partition(":")[0] for fault in faults] == [
         "policy.statement[1].actions[0]",
         "approvals.approvers",
         "policy.statement[0].actions",
@@ -530,7 +530,7 @@ ALL_TIED = TIED.replace('", "l', '", "terminal:operator", "l')
 def test_a_person_who_can_be_taken_for_two_is_told_of(text: str, loose: str) -> None:
     """Else they could answer themselves what only somebody else may (P5)."""
     warnings = check(parse(text), {}).warnings
-    assert [loose in one and "one `[[people]]` entry" in one for one in warnings] == (
+    assert [loose in warning and "one `[[people]]` entry" in warning for warning in warnings] == (
         [True] if loose else []
     )
 
@@ -564,7 +564,7 @@ def test_an_allow_that_the_autonomy_leaves_without_effect_is_warned_of(
     text = f'autonomy = "{autonomy}"\n{STATEMENT}actions = [{actions}]\n'
     warnings = check(parse(text.replace('"deny"', '"allow"')), {}).warnings
     told = f'policy.statement[0]: it has no effect with `autonomy = "{autonomy}"`; choose'
-    assert [one.startswith(told) for one in warnings] == [True] * is_told
+    assert [warning.startswith(told) for warning in warnings] == [True] * is_told
     assert check(parse(text), {}).warnings == ()
 
 
@@ -575,7 +575,7 @@ def test_a_broken_skill_is_warned_of_and_a_missing_folder_is_a_fault(tmp_path: P
     tides = "---\nname: tides\ndescription: When to sail.\n---\nIt is open sesame, please.\n"
     (tmp_path / "tides" / "SKILL.md").write_text(tides, encoding="utf-8")
     checked = check(parse(f'skills_dir = "{tmp_path}"\n'), {"DOOR_PASSWORD": "open sesame, please"})
-    assert [(one.name, "sesame" in one.text) for one in checked.skills] == [("tides", False)]
+    assert [(skill.name, "sesame" in skill.text) for skill in checked.skills] == [("tides", False)]
     (warning,) = checked.warnings
     assert warning.startswith("skills_dir: `winds` is left out: its `SKILL.md` can't be read")
     (fault,) = faults_of(f'skills_dir = "{tmp_path}/nowhere"\n')
@@ -635,6 +635,6 @@ def test_money_is_not_bounded_where_nobody_says_the_price(
 ) -> None:
     """Whoever bounds it is told, and how to say it (P10)."""
     warnings = check(parse(PAID.format(model=model, bound=bound)), {}).warnings
-    assert [one.startswith("budget.day_usd: no price of `own` is known") for one in warnings] == (
-        [True] if warned else []
-    )
+    assert [
+        warning.startswith("budget.day_usd: no price of `own` is known") for warning in warnings
+    ] == ([True] if warned else [])

@@ -33,7 +33,7 @@ def broken() -> tuple[FixedText, ...]:
 
 
 def installed(path: Path, monkeypatch: pytest.MonkeyPatch, functions: Iterable[str]) -> None:
-    lines = [f"{one} = {__name__}:{one.partition('_')[0]}" for one in functions]
+    lines = [f"{function} = {__name__}:{function.partition('_')[0]}" for function in functions]
     install(path, monkeypatch, "\n".join(("[zeroclaw.context_providers]", *lines)))
 
 
@@ -42,7 +42,7 @@ def test_what_other_packages_bring_is_opened(
 ) -> None:
     assert open_context_providers() == ()
     installed(tmp_path, monkeypatch, ["feed"])
-    assert [one.spec.name for one in open_context_providers()] == ["feed"]
+    assert [provider.spec.name for provider in open_context_providers()] == ["feed"]
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
     assert RESERVED.issuperset(one.spec.name for one in more)
     assert more[1].spec.name == "files"
     (tmp_path / "SOUL.md").write_text("kind", encoding="utf-8")
-    assert [one.text for one in await more[1].texts(context_request())] == ["kind"]
+    assert [text.text for text in await more[1].texts(context_request())] == ["kind"]

@@ -39,7 +39,7 @@ async def said_much(world: World) -> None:
         here = row.conversation
         assert here is not None
         journal = await house.journal()
-        audited = [one.body for one in await world.store.read(LogKind.AUDIT, here)]
+        audited = [entry.body for entry in await world.store.read(LogKind.AUDIT, here)]
     written: list[Write] = []
     head = audit.head_of(audited[-1])
     for number in range(TURNS_BEFORE):
@@ -102,7 +102,7 @@ async def test_no_page_holds_the_loop_longer_for_a_long_history(
         with loop_steps(monkeypatch) as steps:
             for section in SECTIONS:
                 links = (await visitor.page(section)).links().values()
-                for path in (section, *(one.removeprefix("/console/") for one in links)):
+                for path in (section, *(link.removeprefix("/console/") for link in links)):
                     if path.startswith(section):
                         await visitor.page(path)
                         took[path] = steps.taken()

@@ -385,7 +385,7 @@ async def test_a_question_that_is_not_put_yet_is_put_before_the_end(world: World
     may_be_put = asyncio.Event()
 
     async def slowly(writes: tuple[Write, ...]) -> None:
-        if any(isinstance(one, Put) and one.kind is RowKind.OUTBOX for one in writes):
+        if any(isinstance(write, Put) and write.kind is RowKind.OUTBOX for write in writes):
             await may_be_put.wait()
 
     world.store.meanwhile = slowly

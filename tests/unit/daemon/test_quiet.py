@@ -11,7 +11,7 @@ ROOMS = 5
 def desks() -> list[ConversationSession]:
     """Return all desks that there are, whoever holds them."""
     gc.collect()
-    return [one for one in gc.get_objects() if isinstance(one, ConversationSession)]
+    return [value for value in gc.get_objects() if isinstance(value, ConversationSession)]
 
 
 async def test_nothing_of_a_quiet_conversation_stays_in_memory(world: World) -> None:

@@ -38,7 +38,7 @@ NO_POKING: dict[str, object] = {
 
 def without(who: str) -> dict[str, ChannelSettings]:
     """The channel, which lets somebody in no more."""
-    stay = tuple(one for one in CHAT.allowed_users if one != who)
+    stay = tuple(user for user in CHAT.allowed_users if user != who)
     return {"chat": CHAT.model_copy(update={"allowed_users": stay})}
 
 
@@ -71,7 +71,7 @@ async def test_a_halt_holds_over_a_reload(world: World) -> None:
         world.configure(autonomy="full")
         await reload(house)
         assert {"halt.active", "revoked.people", "full.declared"} <= {
-            one.id for one in house.services.policy().statements
+            statement.id for statement in house.services.policy().statements
         }
         assert await house.say("hello", "ben") == await house.say("hello", "mallory")
 
@@ -217,7 +217,7 @@ def checked_with(secret: str, *channels: str) -> CheckedConfig:
     keys = (
         f"{ANSWERS}.api_key",
         f"{SUMMARISES}.api_key",
-        *(f"channels.{one}.password" for one in channels),
+        *(f"channels.{channel}.password" for channel in channels),
     )
     return replace(checked_of(config, part), secrets=dict.fromkeys(keys, secret))
 

@@ -124,7 +124,7 @@ async def test_an_event_that_comes_again_while_the_store_stalls_waits_for_the_fi
                 delivery = group.create_task(deliver())
                 await house.settle()
                 delivery.cancel()
-            assert [one.get_name() for one in asyncio.all_tasks()].count("admission") == 1
+            assert [task.get_name() for task in asyncio.all_tasks()].count("admission") == 1
             last = group.create_task(deliver())
             await house.settle()
             is_slow.set()

@@ -242,7 +242,7 @@ def test_a_closed_group_says_what_the_kernel_ended_it_for(
 def group() -> Iterator[Group]:
     """A group of the kernel's own, without controllers."""
     places = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
-    own = next((one for one in places if (one / "cgroup.procs").exists()), places[0])
+    own = next((place for place in places if (place / "cgroup.procs").exists()), places[0])
     made = Group(place=own / f"{RUN}{secrets.token_hex(8)}", memory_bytes=0)
     try:
         made.place.mkdir()
@@ -468,13 +468,13 @@ def test_the_outermost_places_that_keep_secrets_are_found(
         (tmp_path / name).write_bytes(b"x" * 100_000)
     (tmp_path / "x.key").symlink_to("app/notes")
     held = measure(tmp_path)
-    assert {("/".join(one.parts), one.is_directory) for one in held.secrets} == {
+    assert {("/".join(secret.parts), secret.is_directory) for secret in held.secrets} == {
         (".ssh", True),
         ("app/.env", False),
     }
     assert held.bytes_ >= 300_000
     assert measure(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
-        one for one in held.secrets if one.parts == ("app", ".env")
+        secret for secret in held.secrets if secret.parts == ("app", ".env")
     ]
     monkeypatch.setattr(quotas, "MAX_SECRETS", 0)
     assert len(measure(tmp_path).secrets) == 1

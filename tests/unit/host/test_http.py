@@ -87,7 +87,7 @@ def without_collecting() -> Generator[None]:
 
 
 def living(*kinds: str) -> int:
-    return sum(type(one).__name__ in kinds for one in gc.get_objects())
+    return sum(type(value).__name__ in kinds for value in gc.get_objects())
 
 
 async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
@@ -375,7 +375,7 @@ async def test_no_cookie_is_kept() -> None:
         server.raw(b"a", headers={"Set-Cookie": "id=hunter2; Path=/"})
         await fetch(client, post(server))
         await fetch(client, post(server))
-        assert [one.headers.get("cookie") for one in server.requests] == [None, None]
+        assert [request.headers.get("cookie") for request in server.requests] == [None, None]
 
 
 @pytest.mark.parametrize("is_raw", [True, False])

@@ -146,8 +146,10 @@ def test_a_library_that_repeats_itself_is_heard_once_a_second() -> None:
         EventLog("turn")("turn_finished")
 
     lines = written("lines", tell)
-    dropped = [int(one.partition("=")[2]) for one in lines if one.startswith("log_lines_dropped")]
-    assert [one.split()[-2:] for one in lines if one.startswith("1970")] == [
+    dropped = [
+        int(line.partition("=")[2]) for line in lines if line.startswith("log_lines_dropped")
+    ]
+    assert [line.split()[-2:] for line in lines if line.startswith("1970")] == [
         *[["no", "room"]] * 3,
         ["no", "air"],
     ]
@@ -269,11 +271,11 @@ def test_warnings_and_errors_are_kept_and_nothing_below() -> None:
     log("started")
     log("slow", level="warning", reason="it said hunter2")
     log("broke", level="error", code=7)
-    assert [(one.level, one.text) for one in troubles()] == [
+    assert [(trouble.level, trouble.text) for trouble in troubles()] == [
         ("warning", 'zeroclaw.turn slow reason="it said ***"'),
         ("error", "zeroclaw.turn broke code=7"),
     ]
-    assert all(one.at.tzinfo is not None for one in troubles())
+    assert all(trouble.at.tzinfo is not None for trouble in troubles())
 
 
 @pytest.mark.usefixtures("_logged")

@@ -172,7 +172,7 @@ def test_what_is_forwarded_is_whole() -> None:
     event = message(content="", message_reference={"type": 1}, message_snapshots=parts)
     words = "[forwarded message]\nBuild 7\nfailed\nlook\n[sticker wave]"
     assert said(event) == Said(text=words, own="")
-    assert [one.reference for one in envelope(event).attachments] == ["10/1/5"]
+    assert [attachment.reference for attachment in envelope(event).attachments] == ["10/1/5"]
     answered = message(referenced_message={"author": BOT, "content": "", "embeds": embeds})
     assert "> Build 7\n> failed" in said(answered).text
 

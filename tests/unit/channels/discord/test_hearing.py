@@ -170,7 +170,7 @@ async def test_no_more_is_asked_to_be_told_than_serves(
 ) -> None:
     """A bot for direct chats alone hears of no server; presses and slash commands need no intent."""
     async with rigged() as rig, rig.bot(SETTINGS.model_copy(update=settings)):
-        assert rig.discord.intents == {sum(1 << one for one in bits)}
+        assert rig.discord.intents == {sum(1 << bit for bit in bits)}
 
 
 @pytest.mark.parametrize(("reset_after_ms", "waited_s"), [(60_000, 60), (2**62, LONGEST_WAIT_S)])
@@ -235,10 +235,10 @@ async def test_servers_and_threads_are_read_back_too() -> None:
         ann.says(thread, f"{call} message 3")
         async with rig.bot():
             await rig.desk.holds(4)
-    chats = [one.address.chat for one in rig.desk.stored]
+    chats = [envelope.address.chat for envelope in rig.desk.stored]
     assert chats[:2] == [str(general), str(thread)]
     assert sorted(chats[2:]) == sorted(chats[:2])
-    assert {one.address.direct for one in rig.desk.stored} == {False}
+    assert {envelope.address.direct for envelope in rig.desk.stored} == {False}
 
 
 async def test_a_server_that_first_called_the_bot_by_an_edit_is_read_back() -> None:
@@ -455,12 +455,12 @@ async def test_edits_and_deletions_come_after_what_they_change() -> None:
             await rig.desk.holds(2)
             ann.deletes(said)
             await rig.desk.holds(3)
-    body = [one.body for one in rig.desk.stored]
+    body = [envelope.body for envelope in rig.desk.stored]
     assert body[1:] == [
         Edited(message=str(said.id), said=Said(text="bye")),
         Deleted(message=str(said.id)),
     ]
-    assert {one.sender.id for one in rig.desk.stored} == {str(ann.id)}
+    assert {envelope.sender.id for envelope in rig.desk.stored} == {str(ann.id)}
 
 
 async def test_a_message_that_is_deleted_at_once_is_withdrawn_behind_it() -> None:

@@ -191,7 +191,7 @@ async def test_slash_commands_and_questions_are_taken_and_a_question_is_shown() 
         Command(name="tool", rest="shell {}"),
         Said(text="what\n*is* @everyone?"),
     ]
-    assert [one.address.direct for one in rig.desk.stored] == [False, True]
+    assert [envelope.address.direct for envelope in rig.desk.stored] == [False, True]
 
 
 async def test_a_press_that_could_not_be_stored_is_tried_while_its_sender_may_wait() -> None:
@@ -298,7 +298,7 @@ async def test_the_menu_is_set_in_both_languages_once_and_a_refusal_is_left() ->
             await rig.discord.until_called("GET", path, 3)
             await rig.clock.settle()
     commands = [one for scope in rig.discord.backend.commands.values() for one in scope.values()]
-    assert [one["name"] for one in commands] == ["ask", "help"]
+    assert [command["name"] for command in commands] == ["ask", "help"]
     assert commands[0]["options"][0]["name"] == "question"
     assert commands[1]["description_localizations"] == {"de": "diese Liste"}
     puts = [method for method, _ in rig.discord.calls if method == "PUT"]

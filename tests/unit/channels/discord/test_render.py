@@ -117,7 +117,7 @@ def test_hostile_markdown_is_rendered_in_one_pass(text: str) -> None:
 @given(st.text(alphabet="|`~#*_->[]()!\\ \nab:"))
 def test_rendering_never_fails_and_blocks_are_closed(text: str) -> None:
     rendered = markdown(text)
-    fences = [one for one in rendered.body.split("\n") if one.startswith("```")]
+    fences = [line for line in rendered.body.split("\n") if line.startswith("```")]
     assert measure(rendered) == units(rendered.body)
     assert len(fences) % 2 == 0
 
@@ -190,8 +190,8 @@ def test_what_is_too_long_stands_whole_in_a_file() -> None:
     )
     card = replace(CARD, calls=calls)
     endings = tuple(
-        Ending(approval=one.approval, how="denied", by="B" * 300, at=EPOCH, reason="r" * 900)
-        for one in calls
+        Ending(approval=call.approval, how="denied", by="B" * 300, at=EPOCH, reason="r" * 900)
+        for call in calls
     )
     assert all(len(view.file) > 12_000 for view in (shown(card), shown(card, *endings)))
     assert units(shown(card).content) <= MAX_UNITS

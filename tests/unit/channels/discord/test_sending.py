@@ -283,7 +283,7 @@ async def test_a_place_that_is_none_of_discords_is_refused_before_any_call() -> 
 
 async def test_a_file_and_a_long_card_are_found_again_and_settled() -> None:
     async with speaking() as (rig, general, channel, to):
-        calls = tuple(replace(one, arguments="x" * 1500) for one in CARD.calls)
+        calls = tuple(replace(call, arguments="x" * 1500) for call in CARD.calls)
         card = replace(CARD, calls=calls)
         file = OutgoingFile(name='a"b.txt', media_type="text/plain", content=b"abc", key="f")
         mark = channel.mark(to)
@@ -345,7 +345,7 @@ async def test_a_card_without_buttons_and_a_shown_question_are_taken_for_nothing
     """A question of `/ask` stands in the chat as ours, and is no message of the outbox."""
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
-        long = tuple(replace(one, approval=ApprovalId("x" * 99)) for one in CARD.calls)
+        long = tuple(replace(call, approval=ApprovalId("x" * 99)) for call in CARD.calls)
         asked = ann.uses(general, "ask", question="what?")
         await asked.answered()
         assert (await looked(channel, to, text(channel, "hello"), "1")).ref is None

@@ -33,7 +33,7 @@ async def test_a_mention_opens_a_thread_in_which_the_conversation_stands() -> No
             ann.says(thread, "and then?")
             await rig.desk.holds(3)
             await channel.send(place, text(channel, "later"))
-        assert [one.address for one in rig.desk.stored] == [place] * 3
+        assert [envelope.address for envelope in rig.desk.stored] == [place] * 3
         assert (place.chat, place.thread) == (str(general), str(first.id))
 
 
@@ -71,7 +71,7 @@ async def test_what_is_said_in_a_thread_while_nobody_listens_stays_in_its_conver
             await rig.discord.until(lambda: rig.discord.is_connected)
             rig.discord.dispatch_servers()
             await rig.desk.holds(3)
-    assert [one.address for one in rig.desk.stored] == [place] * 3
+    assert [envelope.address for envelope in rig.desk.stored] == [place] * 3
 
 
 async def test_a_command_in_an_archived_thread_belongs_to_its_conversation() -> None:

@@ -57,7 +57,9 @@ def mail(*head: str, body: str | bytes = "hello", who: str = FROM) -> bytes:
 
 def many(kind: str, *parts: str | bytes, end: bytes = b"--") -> bytes:
     """Write a mail of several parts."""
-    raw = [one if isinstance(one, bytes) else one.replace("\n", "\r\n").encode() for one in parts]
+    raw = [
+        part if isinstance(part, bytes) else part.replace("\n", "\r\n").encode() for part in parts
+    ]
     body = b"".join(b"--b\r\n" + part + b"\r\n" for part in raw) + b"--b" + end + b"\r\n"
     return mail("MIME-Version: 1.0", f"Content-Type: {kind}; boundary=b", body=body)
 

@@ -426,7 +426,7 @@ x
 
 def test_files_are_named_and_referred_to() -> None:
     files = decoded(letter(PARTS, head=MIXED)).attachments
-    assert [(one.name, one.media_type, one.size_bytes) for one in files] == [
+    assert [(file.name, file.media_type, file.size_bytes) for file in files] == [
         ("a.png", "image/png", 12),
         ("part-3.eml", "message/rfc822", 7),
         ("part-4.calendar", "text/calendar", 1),

@@ -141,7 +141,7 @@ FALSE = (
 
 def vouches(address: str, values: Iterable[str], own: str) -> bool:
     """Tell whether a sender is vouched for by these Authentication-Results, topmost first."""
-    return is_vouched_for(address, [("authentication-results", one) for one in values], own)
+    return is_vouched_for(address, [("authentication-results", value) for value in values], own)
 
 
 @pytest.mark.parametrize("value", TRUE)
@@ -202,7 +202,7 @@ def test_a_server_may_write_several_headers_and_have_several_names(
     assert vouches(ANN, values, own)
     assert not vouches(ANN, values, own.removeprefix("*."))
     assert not vouches(ANN, values, "*.example")
-    failed = tuple(one.replace("dmarc=pass", "dmarc=fail") for one in values)
+    failed = tuple(value.replace("dmarc=pass", "dmarc=fail") for value in values)
     assert not vouches(ANN, (*failed, *values), own)
 
 

@@ -87,7 +87,7 @@ async def test_both_servers_take_an_access_token(place: EmailPlace, tokens: Toke
         await place.write("hello")
         await desk.holds(1)
         await sent(place, channel, "hi")
-    assert [body(one) for one in await place.mail.mails(place.ann)] == ["hi"]
+    assert [body(mail) for mail in await place.mail.mails(place.ann)] == ["hi"]
     assert tokens.requests == [
         {
             "grant_type": "refresh_token",
@@ -104,7 +104,7 @@ async def test_an_application_may_have_an_account_of_its_own(
     """As in Exchange Online: without a refresh token, for a scope."""
     given = settings(place, "client_secret", token_scope="https://outlook.example/.default")
     assert "reads `INBOX`" in await check(given, OF_APPLICATION)
-    assert {(one["grant_type"], one["scope"]) for one in tokens.requests} == {
+    assert {(request["grant_type"], request["scope"]) for request in tokens.requests} == {
         ("client_credentials", "https://outlook.example/.default")
     }
 
@@ -122,7 +122,7 @@ async def test_a_token_is_asked_for_anew_before_it_ends(
     await sent(place, channel, "three")
     await channel.aclose()
     assert len(tokens.issued) == 2
-    assert [body(one) for one in await place.mail.mails(place.ann)] == ["one", "two", "three"]
+    assert [body(mail) for mail in await place.mail.mails(place.ann)] == ["one", "two", "three"]
 
 
 async def test_a_token_that_was_taken_back_is_not_the_end(
@@ -151,7 +151,7 @@ async def test_a_refresh_token_that_changes_is_kept(place: EmailPlace, tokens: T
         channel = channel_of(place, ManualClock())
         await sent(place, channel, text)
         await channel.aclose()
-    assert [one["refresh_token"] for one in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
+    assert [request["refresh_token"] for request in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
     assert (place.directory / "refresh-token").stat().st_mode & 0o777 == 0o600
     tokens.refresh_token = "another"
     channel = channel_of(place, ManualClock(), {**SECRETS, "refresh_token": "another"})
@@ -172,7 +172,7 @@ async def test_a_check_takes_no_refresh_token_from_the_daemon(
     await clock.advance(3600)
     await sent(place, channel, "two")
     await channel.aclose()
-    assert [one["refresh_token"] for one in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
+    assert [request["refresh_token"] for request in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
 
 
 async def test_a_refresh_token_that_comes_while_the_disk_is_full_is_not_lost(
@@ -193,7 +193,7 @@ async def test_a_refresh_token_that_comes_while_the_disk_is_full_is_not_lost(
     channel = channel_of(place, ManualClock())
     await sent(place, channel, "four")
     await channel.aclose()
-    asked = [one["refresh_token"] for one in tokens.requests]
+    asked = [request["refresh_token"] for request in tokens.requests]
     assert asked == [REFRESH_TOKEN, "refresh-1", "refresh-2"]
 
 

@@ -56,8 +56,8 @@ async def kept(
         try:
             await channel.receive(desk.admit, is_ready.set)
         except* ChannelUnavailable as group:
-            for one in group.exceptions:
-                ends.put_nowait(str(one))
+            for exception in group.exceptions:
+                ends.put_nowait(str(exception))
         finally:
             await channel.aclose()
 
@@ -94,7 +94,9 @@ async def test_a_connection_that_is_cut_loses_no_mail_and_doubles_none(
         await ends.get()  # all mail may be read before the command is said again
         await desk.holds(3)
         await place.mail.wait_seen(place.bot, 3)
-    assert [one.body for one in desk.stored] == [Said(text=one) for one in ("one", "two", "three")]
+    assert [envelope.body for envelope in desk.stored] == [
+        Said(text=one) for one in ("one", "two", "three")
+    ]
     assert len(desk.arrived) == 3
     assert ends.empty()
 
@@ -116,7 +118,7 @@ async def test_a_server_that_stops_while_it_is_idle_is_noticed(
             await desk.holds(2)
         finally:
             os.kill(stopped, signal.SIGCONT)
-    assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
+    assert [envelope.body for envelope in desk.stored] == [Said(text="one"), Said(text="two")]
     assert "gave no answer within 2 s" in ends.get_nowait()
 
 
@@ -139,7 +141,7 @@ async def test_a_server_that_falls_silent_within_a_command_is_noticed(
         await ends.get()
         await desk.holds(2)
         await place.mail.wait_seen(place.bot, 2)
-    assert [one.body for one in desk.stored] == [Said(text="one"), Said(text="two")]
+    assert [envelope.body for envelope in desk.stored] == [Said(text="one"), Said(text="two")]
     assert ends.empty()
 
 
@@ -224,7 +226,7 @@ def test_a_connection_that_is_lost_before_the_login_ends_the_wait(
         before = asyncio.all_tasks()
         with pytest.raises(ChannelUnavailable, match=why):
             await log_in(wired(), *said)
-        return {one.get_name() for one in asyncio.all_tasks() - before}
+        return {task.get_name() for task in asyncio.all_tasks() - before}
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         assert runner.run(greeted()) == set()

@@ -53,7 +53,7 @@ def fault_of(key: str, value: str) -> str:
     text = "\n".join(("[channels.email]", 'password = { env = "MAIL_PASSWORD" }', *lines))
     with pytest.raises(ConfigError) as caught:
         check(parse(text), environment={"MAIL_PASSWORD": "x"})
-    [fault] = [one for one in caught.value.faults if one.startswith("channels.email")]
+    [fault] = [fault for fault in caught.value.faults if fault.startswith("channels.email")]
     return fault
 
 
@@ -117,5 +117,5 @@ def test_a_code_for_strangers_is_refused_in_one_line() -> None:
     """It would go to whatever address somebody made up (P4, P10)."""
     with pytest.raises(ConfigError) as caught:
         check(parse(CONFIG), environment={"MAIL_PASSWORD": "x"})
-    [fault] = [one for one in caught.value.faults if "pairing" in one]
+    [fault] = [fault for fault in caught.value.faults if "pairing" in fault]
     assert fault.startswith('channels.email.pairing: "code" would answer forged senders')

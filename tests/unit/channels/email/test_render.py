@@ -91,7 +91,7 @@ def test_no_thread_meets_a_parser_whose_rules_are_half_compiled() -> None:
     """It would read an answer by some of them alone; the library compiles them at first use."""
     parser = render._parser()  # pyright: ignore[reportPrivateUsage]  threads share it
     rulers = (parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2)
-    assert all(one.__cache__ for one in rulers)
+    assert all(ruler.__cache__ for ruler in rulers)
 
 
 def test_what_no_mail_can_carry_is_marked() -> None:

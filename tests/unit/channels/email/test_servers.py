@@ -102,7 +102,7 @@ async def write(place: EmailPlace, mail: EmailMessage) -> None:
 
 
 def texts(desk: Desk) -> list[str]:
-    return [one.body.text for one in desk.stored if isinstance(one.body, Said)]
+    return [envelope.body.text for envelope in desk.stored if isinstance(envelope.body, Said)]
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ async def test_what_is_sent_by_a_closed_channel_leaves_no_connection(place: Emai
         await channel.aclose()
         await channel.send(chat_of(place), outgoing(channel, "4"))
         await relay.is_free.wait()
-    assert [body(one) for one in await place.mail.mails(place.ann)] == ["4"]
+    assert [body(mail) for mail in await place.mail.mails(place.ann)] == ["4"]
 
 
 async def test_mail_from_before_the_first_start_is_left_alone(place: EmailPlace) -> None:
@@ -532,7 +532,7 @@ async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -
                 mail["Authentication-Results"] = VERDICT  # what the writer put there, below
             await write(place, mail)
         await desk.holds(len(forged))
-    assert [one.sender.verified for one in desk.stored] == [False] * len(forged)
+    assert [envelope.sender.verified for envelope in desk.stored] == [False] * len(forged)
 
 
 async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPlace) -> None:
@@ -548,7 +548,7 @@ async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPla
             await deliver_from_outside(place.mail, place.bot, mail.as_bytes(), sender=sender)
             await desk.holds(number)  # postfix delivers what it has at once in any order
         await place.mail.wait_delivered()
-    assert [(one.sender.id, one.sender.verified) for one in desk.stored] == [
+    assert [(envelope.sender.id, envelope.sender.verified) for envelope in desk.stored] == [
         (place.ann, True),
         (place.ann, False),
     ]
@@ -602,7 +602,7 @@ async def test_an_answer_to_a_card_is_never_one_too_many(place: EmailPlace) -> N
         await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
         await desk.holds(6)
     assert len(codes) == 3
-    assert [isinstance(one.body, Pressed) for one in desk.stored] == [True] * 5 + [False]
+    assert [isinstance(envelope.body, Pressed) for envelope in desk.stored] == [True] * 5 + [False]
     assert any("sender_capped" in fact for fact in place.facts)
 
 
@@ -734,7 +734,7 @@ async def test_a_code_counts_after_a_restart_and_for_no_other_daemon(place: Emai
     async with place.life(desk.admit, desk.positions):
         await write(place, mail_from(place.ann, place.bot, subject=deny, in_reply_to=""))
         await desk.holds(2)
-    first, second = (one.body for one in desk.stored)
+    first, second = (envelope.body for envelope in desk.stored)
     assert first == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
     assert second == Command(name="deny")
 
@@ -832,7 +832,7 @@ async def test_a_mail_that_was_sent_is_not_sent_again_by_the_same_channel(
     channel = channel_of(place)
     refs = [await channel.send(chat_of(place), outgoing(channel, "4")) for _ in range(2)]
     await channel.aclose()
-    assert [body(one) for one in await place.mail.mails(place.ann)] == ["4"]
+    assert [body(mail) for mail in await place.mail.mails(place.ann)] == ["4"]
     assert refs[0] == refs[1]
 
 

@@ -169,7 +169,7 @@ async def test_readings_end_with_the_channel() -> None:
 
     with pytest.raises(ExceptionGroup) as raised:
         await receive()
-    assert [str(one) for one in raised.value.exceptions] == ["cut"]
+    assert [str(exception) for exception in raised.value.exceptions] == ["cut"]
     assert rig.reads == ["a", "b"]
 
 

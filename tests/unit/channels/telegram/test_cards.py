@@ -28,8 +28,15 @@ def pressable(view: Styled) -> list[tuple[ApprovalId, str] | None]:
 
 def test_a_card_shows_each_call_whole() -> None:
     view = shown(CARD)
-    for one in CARD.calls:
-        for part in (f"{one.number}. ", one.tool, one.summary, one.arguments, one.why, one.hash8):
+    for tool_call in CARD.calls:
+        for part in (
+            f"{tool_call.number}. ",
+            tool_call.tool,
+            tool_call.summary,
+            tool_call.arguments,
+            tool_call.why,
+            tool_call.hash8,
+        ):
             assert part in view.text
     assert "somebody asks; answer until 2026-01-01 12:15:00 UTC" in view.text
     assert view.file is None
@@ -121,7 +128,7 @@ def test_every_card_fits_before_and_after(count: int, size: int) -> None:
     )
     card = replace(CARD, asked_by="a" * 500, calls=calls)
     endings = tuple(
-        replace(DENIED, approval=one.approval, by="b" * 500, reason="r" * 500) for one in calls
+        replace(DENIED, approval=call.approval, by="b" * 500, reason="r" * 500) for call in calls
     )
     for view in (shown(card), shown(card, *endings)):
         assert units(view.text) <= (1024 if view.file else 4096)
@@ -131,7 +138,9 @@ def test_more_calls_than_buttons_are_numbered() -> None:
     """A message carries 100 cards."""
     calls = tuple(replace(call(number), approval=ApprovalId(str(number))) for number in range(26))
     view = shown(
-        replace(CARD, calls=tuple(replace(one, arguments="", why="", summary="") for one in calls))
+        replace(
+            CARD, calls=tuple(replace(call, arguments="", why="", summary="") for call in calls)
+        )
     )
     assert len(view.rows) == 25
     assert "/approve 25 or /deny 25" in attached(view)

@@ -75,7 +75,7 @@ def test_a_second_program_with_the_same_token_is_no_refusal_of_the_token() -> No
 def test_what_is_gone_and_what_is_no_markup_is_marked() -> None:
     """A new message may do in place of the one, plain text in place of the other."""
     descriptions = ("message to edit not found", "can't parse entities: no", "chat not found")
-    found = [answer(400, f"Bad Request: {one}") for one in descriptions]
+    found = [answer(400, f"Bad Request: {description}") for description in descriptions]
     rejected = [one for one in found if isinstance(one, ChannelRejected)]
     assert [(one.gone, one.markup) for one in rejected] == [
         (True, False),

@@ -41,9 +41,11 @@ def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text
     found = styled(text)
     edges = {units(found.text[:at]) for at in range(len(found.text) + 1)}
     assert [
-        one for one in found.entities if {one["offset"], one["offset"] + one["length"]} - edges
+        entity
+        for entity in found.entities
+        if {entity["offset"], entity["offset"] + entity["length"]} - edges
     ] == []
-    assert [one for one in found.entities if one["length"] <= 0] == []
+    assert [entity for entity in found.entities if entity["length"] <= 0] == []
     found.text.encode()
     assert measure(markdown(text)) == units(found.text)
 
@@ -51,7 +53,7 @@ def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text
 @pytest.mark.slow
 @given(MARKUP)
 def test_quotes_are_never_nested(text: str) -> None:
-    quotes = [one for one in styled(text).entities if one["type"] == "blockquote"]
+    quotes = [entity for entity in styled(text).entities if entity["type"] == "blockquote"]
     for one, other in pairwise(quotes):
         assert one["offset"] + one["length"] <= other["offset"]
 
@@ -89,7 +91,7 @@ def test_markdown_looks_as_telegram_can_show_it(
 
 
 def test_an_underlined_heading_is_bold_too() -> None:
-    kinds = {one["type"] for one in styled("# Title\n\ntext").entities}
+    kinds = {entity["type"] for entity in styled("# Title\n\ntext").entities}
     assert kinds == {"bold", "underline"}
 
 
@@ -324,8 +326,8 @@ def test_what_a_table_or_a_list_of_links_has_no_place_for_is_shown_too(
 ) -> None:
     """The library leaves out cells beyond a table's head, and links that nothing in the same part names."""
     found = from_body(markdown(text, richly=True).body)
-    assert {one for one in words if one.strip("`") not in found.text} == set()
-    assert {one for one in words if found.rich and one.strip("`") not in found.rich} == set()
+    assert {word for word in words if word.strip("`") not in found.text} == set()
+    assert {word for word in words if found.rich and word.strip("`") not in found.rich} == set()
 
 
 def test_a_table_whose_rows_have_places_is_one() -> None:

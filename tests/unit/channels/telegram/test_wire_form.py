@@ -218,5 +218,5 @@ async def test_each_call_says_what_the_library_says() -> None:
         said = await made(telegram, ours(account))
         await account.http.aclose()
         assert said == await made(telegram, theirs(bot))
-    source = "".join(one.read_text() for one in Path(product.__file__).parent.glob("*.py"))
+    source = "".join(path.read_text() for path in Path(product.__file__).parent.glob("*.py"))
     assert {method for method, *_ in said} == set(re.findall(METHOD, source))

@@ -144,7 +144,9 @@ async def receiving(
     async with asyncio.TaskGroup() as group:
         task = group.create_task(channel.receive(admit, ready.set))
         await ready.wait()
-        serving = [group.create_task(as_coroutine(place.serves["chat"], one)) for one in sockets]
+        serving = [
+            group.create_task(as_coroutine(place.serves["chat"], socket)) for socket in sockets
+        ]
         try:
             yield task
         finally:

@@ -57,7 +57,7 @@ class Running:
             cursor=str(len(self.transcript.items)), kind="bot", key=key, ref=key,
             text=text, at=EPOCH, draft=draft,
         )  # fmt: skip
-        self.transcript.items = [one for one in self.transcript.items if one.key != key]
+        self.transcript.items = [item for item in self.transcript.items if item.key != key]
         self.transcript.items.append(item)
 
     async def post(self, text: str, key: str = KEY) -> httpx.Response:

@@ -28,7 +28,7 @@ outbox.add("hello");
 def test_a_message_stays_until_the_daemon_itself_has_taken_it() -> None:
     """A portal or a login page before it answers 200 to everything (P1)."""
     files = (PAGE.with_name("client.js"), STREAM)
-    scripts = [one.read_text(encoding="utf-8") for one in files]
+    scripts = [file.read_text(encoding="utf-8") for file in files]
     command = [NODE, "--input-type=module", "-e", RUN, *scripts]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
     assert json.loads(ran.stdout) == [["waiting"], 1]

@@ -33,7 +33,7 @@ def written(text: str) -> list[str]:
     """The blocks of a text, as the page builds them."""
     command = [NODE, "--input-type=module", "-e", WRITE, PAGE.read_text(encoding="utf-8"), text]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    return [str(one) for one in json.loads(ran.stdout)]
+    return [str(value) for value in json.loads(ran.stdout)]
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ FILES = ("keys.json",)
 
 
 def quietly(done: int, every: int) -> None:
-    """Nobody watches."""
+    """Ignore the progress."""
 
 
 @contextmanager
-def held(place: Path) -> Generator[sqlite3.Connection]:
-    """A store that a daemon has open."""
+def open_store_of(place: Path) -> Generator[sqlite3.Connection]:
+    """A store as a daemon has it open."""
     opened = open_for_writing(place)
     try:
         yield opened.connection
@@ -41,15 +41,15 @@ def add(connection: sqlite3.Connection, *keys: str, body: bytes = b"") -> None:
         )
 
 
-def keep(place: Path, *keys: str) -> None:
-    """Have a store hold these rows, and be closed."""
-    with held(place) as connection:
+def fill_store(place: Path, *keys: str) -> None:
+    """Put these rows into a store, and close it."""
+    with open_store_of(place) as connection:
         add(connection, *keys)
 
 
-def kept(place: Path) -> list[str]:
-    """What a store holds when it is opened."""
-    with held(place) as connection:
+def keys_in(place: Path) -> list[str]:
+    """The keys of a store's rows."""
+    with open_store_of(place) as connection:
         rows: list[tuple[str]] = connection.execute(
             "SELECT key FROM stored_row ORDER BY key"
         ).fetchall()
@@ -64,32 +64,32 @@ def put_files(place: Path, body: str) -> None:
 
 
 def test_a_store_is_copied_while_it_is_open(tmp_path: Path) -> None:
-    """The copy holds what was committed, the original goes on, and progress ends at all."""
+    """The copy holds what was committed, the original goes on, and the last progress is the total."""
     data, copy = tmp_path / "data", tmp_path / "new" / "copy"
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
 
     def progress(done: int, every: int) -> None:
-        told.append((done, every))
+        reports.append((done, every))
 
-    with held(data) as connection:
+    with open_store_of(data) as connection:
         add(connection, "before")
         put_files(data, "secret")
         back_up(data, copy, files=(*FILES, "absent"), progress=progress)
         add(connection, "after")
 
-    assert kept(data) == ["after", "before"]
+    assert keys_in(data) == ["after", "before"]
 
-    assert kept(copy) == ["before"]
+    assert keys_in(copy) == ["before"]
     assert copy.joinpath(*FILES).read_text(encoding="utf-8") == "secret"
-    assert told[-1][0] == told[-1][1] > 0
+    assert reports[-1][0] == reports[-1][1] > 0
     assert [path.name for path in copy.parent.iterdir()] == ["copy"]
 
 
-def test_a_copy_is_of_one_moment_though_commits_come_meanwhile(tmp_path: Path) -> None:
-    """What is written while pages are copied is not in it, and does not begin it anew."""
+def test_a_copy_is_of_one_moment_despite_commits_meanwhile(tmp_path: Path) -> None:
+    """Rows written while pages are copied are not in it, and do not restart it."""
     data, copy = tmp_path / "data", tmp_path / "copy"
     steps: list[int] = []
-    with held(data) as connection:
+    with open_store_of(data) as connection:
         connection.execute("BEGIN")
         add(connection, *(f"{number:04}" for number in range(3000)), body=bytes(4000))
         connection.execute("COMMIT")
@@ -102,33 +102,33 @@ def test_a_copy_is_of_one_moment_though_commits_come_meanwhile(tmp_path: Path) -
 
     assert 2 < len(steps) < 10
     assert steps == sorted(steps)
-    assert len(kept(copy)) == 3000
-    assert len(kept(data)) == 3000 - len(steps)
+    assert len(keys_in(copy)) == 3000
+    assert len(keys_in(data)) == 3000 - len(steps)
 
 
 def test_a_copy_is_private(tmp_path: Path) -> None:
-    """It holds everything that people said."""
+    """It holds all messages."""
     data, copy = tmp_path / "data", tmp_path / "copy"
-    keep(data, "a")
+    fill_store(data, "a")
     put_files(data, "secret")
     back_up(data, copy, files=FILES, progress=quietly)
 
-    found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in copy.iterdir()}
-    assert found == {FILE_NAME: 0o600, "keys.json": 0o600}
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in copy.iterdir()}
+    assert modes == {FILE_NAME: 0o600, "keys.json": 0o600}
     assert stat.S_IMODE(copy.stat().st_mode) == 0o700
 
 
-def test_nothing_is_copied_over_something_else(tmp_path: Path) -> None:
-    """A place that is taken is refused."""
-    keep(tmp_path / "data", "a")
+def test_an_existing_target_is_refused(tmp_path: Path) -> None:
+    """The copy does not overwrite it."""
+    fill_store(tmp_path / "data", "a")
     (tmp_path / "copy").mkdir()
     with pytest.raises(StoreUnusable, match="already exists"):
         back_up(tmp_path / "data", tmp_path / "copy", files=(), progress=quietly)
     assert list((tmp_path / "copy").iterdir()) == []
 
 
-def test_where_nothing_is_nothing_is_copied(tmp_path: Path) -> None:
-    """Also where a first start made the file and had no room for a table (P10)."""
+def test_an_empty_directory_is_not_copied(tmp_path: Path) -> None:
+    """So is one whose first start made the file and had no room for a table (P10)."""
     for name in ("nothing", FILE_NAME):
         (tmp_path / name).touch()
         with pytest.raises(StoreUnusable, match="holds no data yet"):
@@ -136,18 +136,18 @@ def test_where_nothing_is_nothing_is_copied(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Half a copy never looks like one."""
+    """Half a copy never looks like a whole one."""
     data = tmp_path / "data"
-    keep(data, "a")
+    fill_store(data, "a")
     (data / FILE_NAME).write_bytes(b"my diary\n" * 1000)
     with pytest.raises(StoreUnusable, match=f"^`{data / FILE_NAME}` is not an SQLite database; "):
         back_up(data, tmp_path / "copy", files=(), progress=quietly)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_a_copy_that_a_person_breaks_off_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Ctrl-C in the middle: half of what everybody said must not lie about."""
-    keep(tmp_path / "data", "a")
+def test_an_interrupted_copy_leaves_nothing_behind(tmp_path: Path) -> None:
+    """After Ctrl-C no half copy of the messages remains."""
+    fill_store(tmp_path / "data", "a")
 
     def interrupted(done: int, every: int) -> None:
         raise KeyboardInterrupt
@@ -158,9 +158,9 @@ def test_a_copy_that_a_person_breaks_off_leaves_nothing_behind(tmp_path: Path) -
 
 
 def test_a_damaged_store_gives_no_backup(tmp_path: Path) -> None:
-    """It could not be restored, and would push out the last one that can."""
+    """It could not be restored, and would replace the last good one."""
     data = tmp_path / "data"
-    keep(data, "a")
+    fill_store(data, "a")
     damage(data)
     with pytest.raises(StoreUnusable, match=f"^`{data / FILE_NAME}` is damaged; "):
         back_up(data, tmp_path / "copy", files=(), progress=quietly)
@@ -168,77 +168,77 @@ def test_a_damaged_store_gives_no_backup(tmp_path: Path) -> None:
 
 
 def damage(place: Path, begin: int = 8192) -> None:
-    """Have a page of a store hold nothing of it."""
+    """Overwrite a page of a store."""
     body = bytearray((place / FILE_NAME).read_bytes())
     body[begin : begin + 3996] = b"\xff" * 3996
     (place / FILE_NAME).write_bytes(body)
 
 
-# --- putting it back ------------------------------------------------------------------------------
+# --- restoring ------------------------------------------------------------------------------
 
 
 def backed_up(tmp_path: Path) -> Path:
     """A backup that holds `old` and the keys `old keys`."""
-    keep(tmp_path / "source", "old")
+    fill_store(tmp_path / "source", "old")
     put_files(tmp_path / "source", "old keys")
     back_up(tmp_path / "source", tmp_path / "copy", files=FILES, progress=quietly)
     return tmp_path / "copy"
 
 
-def test_a_backup_is_put_where_nothing_is(tmp_path: Path) -> None:
+def test_a_backup_is_restored_into_an_empty_place(tmp_path: Path) -> None:
     """The directory is made, and the backup stays."""
     copy = backed_up(tmp_path)
     restore(copy, tmp_path / "data", files=FILES)
-    assert kept(tmp_path / "data") == ["old"]
+    assert keys_in(tmp_path / "data") == ["old"]
     assert (tmp_path / "data").joinpath(*FILES).read_text(encoding="utf-8") == "old keys"
-    assert kept(copy) == ["old"]
+    assert keys_in(copy) == ["old"]
 
 
-def test_data_is_replaced_only_by_force(tmp_path: Path) -> None:
-    """And then wholly: the log beside the old file is not read into the new one."""
+def test_existing_data_is_replaced_only_with_force(tmp_path: Path) -> None:
+    """It is replaced whole: the log beside the old file is not read into the new one."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
-    keep(data, "new")
+    fill_store(data, "new")
     with pytest.raises(StoreUnusable, match="--force"):
         restore(copy, data, files=FILES)
-    assert kept(data) == ["new"]
+    assert keys_in(data) == ["new"]
 
-    left = sqlite3.connect(data / FILE_NAME, isolation_level=None)
-    left.execute("DELETE FROM stored_row")
+    connection = sqlite3.connect(data / FILE_NAME, isolation_level=None)
+    connection.execute("DELETE FROM stored_row")
     wal = (data / f"{FILE_NAME}-wal").read_bytes()
-    left.close()
+    connection.close()
     (data / f"{FILE_NAME}-wal").write_bytes(wal)
     put_files(data, "new keys")
     restore(copy, data, files=FILES, overwrite=True)
 
-    assert kept(data) == ["old"]
+    assert keys_in(data) == ["old"]
     assert data.joinpath(*FILES).read_text(encoding="utf-8") == "old keys"
 
 
-def test_files_that_a_backup_has_not_are_another_stores(tmp_path: Path) -> None:
-    """They don't stay beside what was restored."""
+def test_files_missing_from_the_backup_are_removed(tmp_path: Path) -> None:
+    """They belong to another store."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
     copy.joinpath(*FILES).unlink()
-    keep(data, "new")
+    fill_store(data, "new")
     put_files(data, "new keys")
     restore(copy, data, files=FILES, overwrite=True)
     assert not data.joinpath(*FILES).exists()
 
 
 def test_nothing_is_restored_under_a_daemon(tmp_path: Path) -> None:
-    """Whoever holds the directory goes on undisturbed."""
+    """The daemon that holds the directory goes on undisturbed."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
-    with held(data) as connection:
+    with open_store_of(data) as connection:
         with pytest.raises(StoreUnusable, match="another zeroclaw"):
             restore(copy, data, files=FILES, overwrite=True)
         add(connection, "new")
-    assert kept(data) == ["new"]
+    assert keys_in(data) == ["new"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root writes for others")
-def test_what_root_restores_is_its_owners(tmp_path: Path) -> None:
-    """Else the daemon, which is another user's, could not open it."""
+def test_files_restored_by_root_belong_to_the_directorys_owner(tmp_path: Path) -> None:
+    """Otherwise the daemon, which runs as another user, could not open it."""
     data, copy = tmp_path / "data", tmp_path / "copy"
-    keep(data, "a")
+    fill_store(data, "a")
     put_files(data, "one")
     back_up(data, copy, files=FILES, progress=quietly)
     os.chown(data, 65534, 65534)
@@ -249,11 +249,11 @@ def test_what_root_restores_is_its_owners(tmp_path: Path) -> None:
     empty.mkdir(mode=0o700)
     os.chown(empty, 65534, 65534)
     restore(copy, empty, files=FILES)
-    assert {one.stat().st_uid for one in empty.iterdir()} == {65534}
+    assert {path.stat().st_uid for path in empty.iterdir()} == {65534}
 
 
-def test_what_was_copied_by_hand_under_a_daemon_is_no_backup(tmp_path: Path) -> None:
-    """Its last commits are in SQLite's log beside it, and would be left behind without a word."""
+def test_a_copy_by_hand_under_a_running_daemon_is_no_backup(tmp_path: Path) -> None:
+    """Its last commits are in SQLite's log beside it, and would be lost without a message."""
     opened = open_for_writing(tmp_path / "data")
     shutil.copytree(tmp_path / "data", tmp_path / "copy")
     opened.close()
@@ -265,7 +265,7 @@ def test_what_was_copied_by_hand_under_a_daemon_is_no_backup(tmp_path: Path) -> 
 
 
 def killed_while_it_restored(data: Path, backup: Path) -> None:
-    """Leave what a kill leaves: a copy, and the log of what was about to be changed in it."""
+    """Leave the files that a kill leaves: a copy, and its log of pending changes."""
     half = data / f"{FILE_NAME}.restoring"
     shutil.copyfile(backup / FILE_NAME, half)
     connection = sqlite3.connect(half)
@@ -277,58 +277,58 @@ def killed_while_it_restored(data: Path, backup: Path) -> None:
     (data / "log").rename(log)
 
 
-def test_what_a_killed_restore_left_is_no_part_of_the_next(tmp_path: Path) -> None:
-    """SQLite would apply the log to whatever stands beside it."""
+def test_leftovers_of_a_killed_restore_do_not_join_the_next(tmp_path: Path) -> None:
+    """SQLite would apply the log to the file beside it."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
-    keep(data, "new")
+    fill_store(data, "new")
     killed_while_it_restored(data, copy)
     restore(copy, data, files=FILES, drops=(RowKind.GRANT,), overwrite=True)
-    assert kept(data) == ["old"]
+    assert keys_in(data) == ["old"]
 
 
-def test_what_a_killed_restore_left_is_gone_with_the_next_start(tmp_path: Path) -> None:
-    """It is all that everybody said, and neither retention nor `/forget` knows of it."""
+def test_leftovers_of_a_killed_restore_are_removed_at_the_next_start(tmp_path: Path) -> None:
+    """They hold all messages, and neither retention nor `/forget` knows of them."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
-    keep(data, "new")
+    fill_store(data, "new")
     killed_while_it_restored(data, copy)
-    assert kept(data) == ["new"]
-    assert [one.name for one in data.iterdir() if "restoring" in one.name] == []
+    assert keys_in(data) == ["new"]
+    assert [path.name for path in data.iterdir() if "restoring" in path.name] == []
 
 
 @pytest.mark.parametrize("begin", [0, 100, 8192], ids=["header", "schema", "a table"])
 def test_a_damaged_backup_replaces_nothing(tmp_path: Path, begin: int) -> None:
-    """It is looked through whole first."""
+    """The whole backup is checked first."""
     copy, data = backed_up(tmp_path), tmp_path / "data"
-    keep(data, "new")
+    fill_store(data, "new")
     damage(copy, begin)
     with pytest.raises(
         StoreUnusable, match="is damaged; take another backup, nothing was replaced"
     ):
         restore(copy, data, files=FILES, overwrite=True)
-    assert kept(data) == ["new"]
+    assert keys_in(data) == ["new"]
     assert not (data / f"{FILE_NAME}.restoring").exists()
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "reason"),
     [
         ("PRAGMA user_version = 99", "newer zeroclaw"),
         ("PRAGMA application_id = 7", "another program"),
     ],
 )
-def test_a_backup_that_is_not_ours_is_refused(tmp_path: Path, change: str, why: str) -> None:
-    """Of a newer release, or no backup of this program at all."""
+def test_a_backup_that_is_not_ours_is_refused(tmp_path: Path, change: str, reason: str) -> None:
+    """It is from a newer release, or not from this program at all."""
     copy = backed_up(tmp_path)
     connection = sqlite3.connect(copy / FILE_NAME)
     connection.execute(change)
     connection.close()
-    with pytest.raises(StoreUnusable, match=why):
+    with pytest.raises(StoreUnusable, match=reason):
         restore(copy, tmp_path / "data", files=FILES)
 
 
 @pytest.mark.parametrize("body", [None, b"", b"my diary\n" * 1000])
-def test_what_is_no_backup_is_refused(tmp_path: Path, body: bytes | None) -> None:
-    """Nothing, an empty file, something else."""
+def test_a_file_that_is_no_backup_is_refused(tmp_path: Path, body: bytes | None) -> None:
+    """A missing file, an empty one, another kind."""
     copy = tmp_path / "copy"
     copy.mkdir()
     if body is not None:

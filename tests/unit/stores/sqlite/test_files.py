@@ -19,7 +19,7 @@ from zeroclaw.stores.sqlite.schema import APPLICATION_ID, Migration, backup_path
 
 
 def opened_and_closed(directory: Path) -> Opened:
-    """Open a store and close it again, as a daemon that had nothing to do."""
+    """Open a store and close it again, as an idle daemon does."""
     opened = open_for_writing(directory)
     opened.close()
     return opened
@@ -34,7 +34,7 @@ def refusal(directory: Path) -> str:
 
 
 def modes(directory: Path) -> dict[str, int]:
-    """The permissions of the directory and of all in it."""
+    """The permissions of the directory and of its files."""
     return {
         path.name: stat.S_IMODE(path.stat().st_mode) for path in [directory, *directory.iterdir()]
     }
@@ -43,7 +43,7 @@ def modes(directory: Path) -> dict[str, int]:
 # --- private -------------------------------------------------------------------------------------
 
 
-def test_only_the_owner_can_read_what_is_kept(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:
     """The directory is 0700 and each file in it 0600, whatever the umask says (P8)."""
     directory = tmp_path / "made" / "data"
     had = os.umask(0)
@@ -62,7 +62,7 @@ def test_only_the_owner_can_read_what_is_kept(tmp_path: Path) -> None:
 
 
 def test_files_that_others_could_read_are_closed_to_them(tmp_path: Path) -> None:
-    """Opening takes back rights that a copy or a service manager gave."""
+    """Opening revokes permissions that a copy or a service manager gave."""
     opened_and_closed(tmp_path)
     tmp_path.chmod(0o755)
     (tmp_path / FILE_NAME).chmod(0o644)
@@ -72,7 +72,7 @@ def test_files_that_others_could_read_are_closed_to_them(tmp_path: Path) -> None
     assert modes(tmp_path) == {tmp_path.name: 0o700, "lock": 0o600, FILE_NAME: 0o600}
 
 
-def test_a_directory_that_everybody_shares_stays_shared(tmp_path: Path) -> None:
+def test_a_shared_directory_keeps_its_permissions(tmp_path: Path) -> None:
     """A data directory that is set to /tmp by mistake must not close /tmp to the machine."""
     tmp_path.chmod(0o1777)
 
@@ -84,7 +84,7 @@ def test_a_directory_that_everybody_shares_stays_shared(tmp_path: Path) -> None:
 # --- one daemon ----------------------------------------------------------------------------------
 
 
-def test_a_second_daemon_is_told_who_runs(tmp_path: Path) -> None:
+def test_a_second_daemon_is_refused_with_the_first_ones_pid(tmp_path: Path) -> None:
     """Two daemons on one directory would break the one-writer rule."""
     first = open_for_writing(tmp_path)
     try:
@@ -103,15 +103,15 @@ def test_each_opening_has_a_later_epoch(tmp_path: Path) -> None:
 
 
 def test_commits_are_synced_to_the_disk(tmp_path: Path) -> None:
-    """FULL and a write-ahead log: what was answered survives the power going."""
+    """FULL and a write-ahead log: answered messages survive a power failure."""
     opened = open_for_writing(tmp_path)
-    found = [
+    pragmas = [
         opened.connection.execute(f"PRAGMA {name}").fetchall()
         for name in ("synchronous", "journal_mode", "foreign_keys", "trusted_schema")
     ]
     opened.close()
 
-    assert found == [[(2,)], [("wal",)], [(1,)], [(0,)]]
+    assert pragmas == [[(2,)], [("wal",)], [(1,)], [(0,)]]
 
 
 def test_the_reader_can_not_write(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_reader_can_not_write(tmp_path: Path) -> None:
         opened.close()
 
 
-# --- what can be wrong ---------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------
 
 
 def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_directory_in_place_of_the_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
-    """Somebody's text file under our name is refused, not overwritten."""
+    """A text file under our name is refused, not overwritten."""
     path = tmp_path / FILE_NAME
     path.write_text("my diary\n" * 1000)
 
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_another_programs_database_is_left_as_it_is(tmp_path: Path) -> None:
-    """A stranger's tables are refused before anything is changed."""
+    """Another program's tables are refused before anything is changed."""
     path = tmp_path / FILE_NAME
     stranger = sqlite3.connect(path)
     stranger.execute("CREATE TABLE diary (line)")
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == bytes(content)
 
 
-def test_a_file_of_a_newer_release_says_what_is_needed(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_release_names_the_release_needed(tmp_path: Path) -> None:
     """An older release does not touch what it does not understand."""
     opened_and_closed(tmp_path)
     path = tmp_path / FILE_NAME
@@ -201,7 +201,7 @@ def test_a_file_of_a_newer_release_says_what_is_needed(tmp_path: Path) -> None:
     )
 
 
-def test_what_was_refused_lets_go_of_the_directory(tmp_path: Path) -> None:
+def test_a_refused_opening_releases_the_directory(tmp_path: Path) -> None:
     """After a refused opening the same process can try again."""
     path = tmp_path / FILE_NAME
     path.write_text("my diary\n" * 1000)
@@ -250,7 +250,7 @@ def test_a_new_file_gets_every_step_and_no_backup(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", FILE_NAME]
 
 
-def test_an_older_file_is_copied_and_then_gets_what_it_lacks(tmp_path: Path) -> None:
+def test_an_older_file_is_copied_and_then_migrated(tmp_path: Path) -> None:
     """The copy is whole, private, and of the schema before."""
     open_for_writing(tmp_path, migrations=lambda: STEPS[:1]).close()
 

@@ -35,18 +35,18 @@ from zeroclaw.stores.sqlite.writer import Fences
 # --- groups ---------------------------------------------------------------------------------------
 
 
-async def test_what_waits_together_is_synced_together(tmp_path: Path) -> None:
+async def test_commits_that_wait_together_are_synced_together(tmp_path: Path) -> None:
     """A hundred commits at one instant cost a few syncs of the disk, not a hundred."""
-    said: list[str] = []
+    statements: list[str] = []
     commits = [chore(counter(str(number))) for number in range(100)]
-    ends = await grouped(tmp_path, *commits, trace=said.append)
-    assert ends == [None] * 100
-    assert 1 <= said.count("COMMIT") <= 10
+    errors = await grouped(tmp_path, *commits, trace=statements.append)
+    assert errors == [None] * 100
+    assert 1 <= statements.count("COMMIT") <= 10
 
 
-async def test_a_refused_commit_leaves_its_group_whole(tmp_path: Path) -> None:
-    """Each commit is undone by itself; later ones of the group see only what stayed."""
-    ends = await grouped(
+async def test_a_refused_commit_does_not_affect_its_group(tmp_path: Path) -> None:
+    """Each commit is undone by itself; later ones of the group see only the others' writes."""
+    errors = await grouped(
         tmp_path,
         chore(claim("a"), counter("1")),
         chore(counter("2"), claim("a")),
@@ -55,7 +55,7 @@ async def test_a_refused_commit_leaves_its_group_whole(tmp_path: Path) -> None:
         chore(at("1", 1), counter("1", b"2")),
     )
 
-    assert [type(end) for end in ends] == [
+    assert [type(error) for error in errors] == [
         type(None),
         AlreadyClaimed,
         type(None),
@@ -65,22 +65,22 @@ async def test_a_refused_commit_leaves_its_group_whole(tmp_path: Path) -> None:
     assert await counters_on_disk(tmp_path) == {"1": b"2", "2": b"1", "3": b"1"}
 
 
-async def test_nobody_is_called_a_duplicate_of_what_did_not_reach_the_disk(tmp_path: Path) -> None:
+async def test_a_failed_commit_makes_no_later_claim_a_duplicate(tmp_path: Path) -> None:
     """When the disk fails both admissions of an event fail, so the platform sends it again (P1)."""
-    ends = await grouped(
+    errors = await grouped(
         tmp_path,
         chore(claim("event"), counter("1", bytes(100_000))),
         chore(claim("event"), counter("2", bytes(100_000))),
         full=True,
     )
 
-    assert [type(end) for end in ends] == [StoreUnusable, StoreUnusable]
+    assert [type(error) for error in errors] == [StoreUnusable, StoreUnusable]
     assert await counters_on_disk(tmp_path) == {}
 
 
-async def test_what_does_not_fit_refuses_only_itself(tmp_path: Path) -> None:
-    """On a disk that is almost full, small things are still written."""
-    ends = await grouped(
+async def test_a_commit_that_does_not_fit_is_refused_alone(tmp_path: Path) -> None:
+    """On an almost full disk, small commits are still written."""
+    errors = await grouped(
         tmp_path,
         chore(counter("1")),
         chore(counter("2", bytes(100_000))),
@@ -88,12 +88,12 @@ async def test_what_does_not_fit_refuses_only_itself(tmp_path: Path) -> None:
         full=True,
     )
 
-    assert [type(end) for end in ends] == [type(None), StoreUnusable, type(None)]
+    assert [type(error) for error in errors] == [type(None), StoreUnusable, type(None)]
     assert await counters_on_disk(tmp_path) == {"1": b"1", "3": b"1"}
 
 
-async def test_a_lease_waits_for_what_an_older_fence_has_handed_in(tmp_path: Path) -> None:
-    """When a lease returns, all under the older fence is on disk, or will be refused."""
+async def test_a_lease_waits_for_commits_under_an_older_fence(tmp_path: Path) -> None:
+    """When a lease returns, all commits under the older fence are on disk, or will be refused."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         older = await store.lease(CONVERSATION)
         commit = Commit(
@@ -106,20 +106,20 @@ async def test_a_lease_waits_for_what_an_older_fence_has_handed_in(tmp_path: Pat
             group.create_task(store.commit(commit))
             await asyncio.sleep(0)
             await store.lease(CONVERSATION)
-            found = await store.get(RowKind.COUNTER, "a")
+            row = await store.get(RowKind.COUNTER, "a")
 
-    assert found is not None
+    assert row is not None
 
 
 # --- opening and closing --------------------------------------------------------------------------
 
 
-async def test_opening_is_told_to_the_log(tmp_path: Path) -> None:
-    """Which file, which schema, which SQLite; in one line."""
-    told: list[tuple[str, dict[str, object]]] = []
+async def test_opening_is_logged(tmp_path: Path) -> None:
+    """One line names the file, the schema and the SQLite version."""
+    logged: list[tuple[str, dict[str, object]]] = []
 
     def log(event: str, /, **fields: object) -> None:
-        told.append((event, fields))
+        logged.append((event, fields))
 
     async with aclosing(await open_store(tmp_path, clock=ManualClock(), log=log)):
         pass
@@ -130,7 +130,7 @@ async def test_opening_is_told_to_the_log(tmp_path: Path) -> None:
         "schema_before": 0,
         "sqlite": sqlite3.sqlite_version,
     }
-    assert told == [("store_opened", facts)]
+    assert logged == [("store_opened", facts)]
 
 
 async def test_a_store_that_can_not_be_opened_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ async def test_a_store_that_can_not_be_opened_leaves_nothing_behind(tmp_path: Pa
     assert await counters_on_disk(tmp_path) == {}
 
 
-async def test_opening_that_is_cancelled_lets_go_of_the_directory(tmp_path: Path) -> None:
+async def test_a_cancelled_opening_releases_the_directory(tmp_path: Path) -> None:
     """A daemon stopped while it starts leaves no lock behind in its process."""
     gate = Gate(tmp_path)
     store = gate.store()
@@ -159,8 +159,8 @@ async def test_opening_that_is_cancelled_lets_go_of_the_directory(tmp_path: Path
     assert await counters_on_disk(tmp_path) == {}
 
 
-async def test_a_closed_store_refuses(tmp_path: Path) -> None:
-    """Late callers are told, not left waiting."""
+async def test_a_closed_store_refuses_calls(tmp_path: Path) -> None:
+    """Late callers get an error instead of waiting."""
     store = await open_store(tmp_path, clock=ManualClock())
     await store.aclose()
 
@@ -183,7 +183,7 @@ async def test_closing_leaves_one_file(tmp_path: Path) -> None:
 
 
 async def test_a_commit_that_is_cancelled_before_its_turn_is_not_written(tmp_path: Path) -> None:
-    """Whoever gave up while the writer was busy left nothing, and no place stays taken."""
+    """A caller that gave up while the writer was busy leaves no row and no slot in the queue."""
     gate = Gate(tmp_path)
     store = gate.store()
     async with asyncio.TaskGroup() as group:
@@ -202,8 +202,8 @@ async def test_a_commit_that_is_cancelled_before_its_turn_is_not_written(tmp_pat
 # --- claims ---------------------------------------------------------------------------------------
 
 
-async def test_expired_claims_are_forgotten_by_later_ones(tmp_path: Path) -> None:
-    """Disk use is bounded without a task of its own."""
+async def test_later_claims_remove_expired_ones(tmp_path: Path) -> None:
+    """Disk use is bounded without a separate task."""
     clock = ManualClock()
     async with aclosing(await open_store(tmp_path, clock=clock)) as store:
         old = Claim(
@@ -220,11 +220,11 @@ async def test_expired_claims_are_forgotten_by_later_ones(tmp_path: Path) -> Non
     assert keys == [("kept",), ("second",), ("third",)]
 
 
-async def test_what_is_refused_alone_costs_no_sync(tmp_path: Path) -> None:
-    said: list[str] = []
-    (end,) = await grouped(tmp_path, chore(counter("a"), at("a", 7)), trace=said.append)
-    assert isinstance(end, Conflict)
-    assert (said.count("ROLLBACK"), said.count("COMMIT")) == (1, 0)
+async def test_a_refused_commit_costs_no_sync(tmp_path: Path) -> None:
+    statements: list[str] = []
+    (error,) = await grouped(tmp_path, chore(counter("a"), at("a", 7)), trace=statements.append)
+    assert isinstance(error, Conflict)
+    assert (statements.count("ROLLBACK"), statements.count("COMMIT")) == (1, 0)
 
 
 def test_the_test_process_holds_no_descriptor_of_a_closed_store(tmp_path: Path) -> None:
@@ -240,10 +240,10 @@ def test_the_test_process_holds_no_descriptor_of_a_closed_store(tmp_path: Path) 
     assert names(Path("/proc/self/fd")) == before
 
 
-# --- what is taken away ---------------------------------------------------------------------------
+# --- deletion ---------------------------------------------------------------------------
 
 
-async def test_pages_that_became_free_go_back_to_the_disk(tmp_path: Path) -> None:
+async def test_free_pages_are_returned_to_the_disk(tmp_path: Path) -> None:
     """The file shrinks while much is removed, a little with each commit."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         for number in range(20):
@@ -257,12 +257,12 @@ async def test_pages_that_became_free_go_back_to_the_disk(tmp_path: Path) -> Non
 
 
 def holding(directory: Path, words: bytes) -> list[str]:
-    """The files in which these bytes stand."""
-    return [one.name for one in directory.iterdir() if words in one.read_bytes()]
+    """The names of the files that hold these bytes."""
+    return [path.name for path in directory.iterdir() if words in path.read_bytes()]
 
 
-async def test_once_a_request_to_forget_is_done_no_file_holds_the_words(tmp_path: Path) -> None:
-    """Not in free pages, nor in the write-ahead log, while the store stays open."""
+async def test_after_an_erasure_no_file_holds_the_words(tmp_path: Path) -> None:
+    """Neither free pages nor the write-ahead log do, while the store stays open."""
     words = b"the words that somebody wants forgotten"
     request = Delete(kind=RowKind.FORGETTING, key="person:ann")
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
@@ -274,7 +274,7 @@ async def test_once_a_request_to_forget_is_done_no_file_holds_the_words(tmp_path
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_nor_does_a_page_that_was_split(tmp_path: Path, seed: int) -> None:
+async def test_after_an_erasure_no_split_page_holds_the_words(tmp_path: Path, seed: int) -> None:
     """SQLite leaves a copy there of some of the rows that it moves to another page."""
     random = Random(seed)
     every = [f"{number:03}" for number in range(160)]
@@ -284,16 +284,16 @@ async def test_nor_does_a_page_that_was_split(tmp_path: Path, seed: int) -> None
         for key in random.sample(every, len(every))
         for _ in range(3)
     ]
-    gone = [Delete(kind=RowKind.COUNTER, key=key) for key in going]
+    deletes = [Delete(kind=RowKind.COUNTER, key=key) for key in going]
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         await store.commit(chore(*puts))
-        await store.commit(chore(*gone))
+        await store.commit(chore(*deletes))
         await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
-        kept = (tmp_path / FILE_NAME).read_bytes()
-        assert [key for key in going if f"the words of {key}".encode() in kept] == []
+        content = (tmp_path / FILE_NAME).read_bytes()
+        assert [key for key in going if f"the words of {key}".encode() in content] == []
 
 
-async def test_a_reader_delays_what_empties_the_log_but_no_commit(tmp_path: Path) -> None:
+async def test_a_reader_delays_emptying_the_log_but_no_commit(tmp_path: Path) -> None:
     """A backup may read for minutes; the words go with the first commit after it."""
     words = b"the words that somebody wants forgotten"
     request = Delete(kind=RowKind.FORGETTING, key="person:ann")
@@ -312,10 +312,8 @@ async def test_a_reader_delays_what_empties_the_log_but_no_commit(tmp_path: Path
         assert holding(killed, words) == []
 
 
-def test_blobs_of_the_first_schema_are_as_old_as_the_step_that_counts_their_age(
-    tmp_path: Path,
-) -> None:
-    """Nothing goes because nobody knew how old it is."""
+def test_blobs_of_the_first_schema_count_as_old_as_their_migration(tmp_path: Path) -> None:
+    """A blob of unknown age is not swept early."""
     opened = open_for_writing(tmp_path, migrations=lambda: shipped()[:1])
     opened.connection.execute("INSERT INTO blob (digest, body) VALUES ('a', x'00')")
     opened.close()
@@ -327,31 +325,31 @@ def test_blobs_of_the_first_schema_are_as_old_as_the_step_that_counts_their_age(
     assert rows[0][0] > to_microseconds(EPOCH - timedelta(days=365))
 
 
-def test_a_look_for_old_blobs_passes_over_no_young_one(tmp_path: Path) -> None:
-    """In the table their age is stored behind their bytes, so each would be read whole."""
+def test_a_query_for_old_blobs_reads_no_young_one(tmp_path: Path) -> None:
+    """In the table their age is stored behind their bytes, so a scan would read each blob whole."""
     opened = open_for_writing(tmp_path)
     insert = "INSERT INTO blob (digest, body, put_at) VALUES (?, zeroblob(9000), ?)"
     opened.connection.executemany(insert, [(f"{number:04}", number) for number in range(1000)])
     steps: list[None] = []
     opened.connection.set_progress_handler(lambda: steps.append(None), 1)
-    found = blobs(opened.connection, put_before=datetime.fromtimestamp(0, UTC), limit=4)
+    digests = blobs(opened.connection, put_before=datetime.fromtimestamp(0, UTC), limit=4)
     opened.close()
-    assert (found, len(steps) < 100) == ((), True)
+    assert (digests, len(steps) < 100) == ((), True)
 
 
 # --- fences ---------------------------------------------------------------------------------------
 
 
-def test_only_fences_that_somebody_holds_are_remembered() -> None:
-    """A process that lives for months has leased more conversations than it has memory for."""
+def test_only_fences_in_use_are_remembered() -> None:
+    """A process that runs for months leases more conversations than fit into memory."""
     fences = Fences(epoch=1)
-    held = [fences.lease(ConversationId(f"held {number}")) for number in range(3)]
+    leases = [fences.lease(ConversationId(f"held {number}")) for number in range(3)]
     for number in range(1000):
         fences.lease(ConversationId(f"left {number}"))
-    assert len(fences) == len(held)
+    assert len(fences) == len(leases)
 
 
-# --- each trouble with a file is one line ---------------------------------------------------------
+# --- file errors ---------------------------------------------------------
 
 PATH = Path("/data/zeroclaw.db")
 
@@ -371,13 +369,13 @@ PATH = Path("/data/zeroclaw.db")
         (errno.ENOLCK, "`/data/zeroclaw.db` can't be used: no locks available"),
     ],
 )
-def test_what_the_file_system_refuses_is_told_in_a_line(number: int, line: str) -> None:
-    """The operator reads what to do, not an errno."""
+def test_errors_of_the_file_system_become_one_line(number: int, line: str) -> None:
+    """It tells the operator what to do."""
     assert str(unusable(OSError(number, os.strerror(number)), PATH)) == line
 
 
-def test_what_sqlite_alone_knows_is_passed_on_in_a_line() -> None:
-    """An error that nobody foresaw keeps SQLite's words, and the file's name."""
+def test_unknown_sqlite_errors_are_passed_on_in_one_line() -> None:
+    """An unforeseen error keeps SQLite's message and the file's name."""
     error = sqlite3.OperationalError("strange\nthing")
 
     assert str(unusable(error, PATH)) == "`/data/zeroclaw.db` can't be used: strange thing"

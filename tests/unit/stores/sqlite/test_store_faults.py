@@ -38,7 +38,7 @@ from zeroclaw.stores.sqlite.reader import FAST_STEPS, READS_IN_A_ROW
 from zeroclaw.stores.sqlite.statements import rewrite
 from zeroclaw.value import replace
 
-# --- what a caller can get wrong ------------------------------------------------------------------
+# --- caller errors ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -47,21 +47,19 @@ from zeroclaw.value import replace
         counter("\ud800"),
         claim("\ud800"),
         Append(log=LogKind.AUDIT, stream="\ud800", body=b""),
-        claim("a", datetime(2026, 1, 1)),  # noqa: DTZ001  what is wrong with it
+        claim("a", datetime(2026, 1, 1)),  # noqa: DTZ001  the fault
     ],
     ids=["surrogate in a key", "in a claim", "in a stream", "a naive instant"],
 )
-async def test_what_can_not_be_stored_refuses_one_commit_and_nobody_else(
-    tmp_path: Path, write: Write
-) -> None:
+async def test_an_unstorable_value_refuses_only_its_commit(tmp_path: Path, write: Write) -> None:
     """Half a character from a broken platform must not stop the writer."""
-    ends = await grouped(tmp_path, chore(counter("1")), chore(counter("2"), write))
+    errors = await grouped(tmp_path, chore(counter("1")), chore(counter("2"), write))
 
-    assert [type(end) for end in ends] == [type(None), StoreRefused]
+    assert [type(error) for error in errors] == [type(None), StoreRefused]
     assert await counters_on_disk(tmp_path) == {"1": b"1"}
 
 
-async def test_a_query_for_what_can_not_be_stored_refuses_only_itself(tmp_path: Path) -> None:
+async def test_a_query_with_an_unstorable_key_is_refused_alone(tmp_path: Path) -> None:
     """The reader goes on."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         await store.commit(chore(counter("b")))
@@ -71,14 +69,14 @@ async def test_a_query_for_what_can_not_be_stored_refuses_only_itself(tmp_path: 
         assert await store.get(RowKind.COUNTER, "a") is None
 
 
-async def test_what_there_is_no_row_of_is_not_asked_for(
+async def test_kinds_without_rows_are_not_queried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until there is one, which may be there already when a store is opened."""
-    asked = list[str]()
+    """A kind is queried once it has a row, also one from before the opening."""
+    calls = list[str]()
 
     def noted(_: sqlite3.Connection, kind: RowKind, key: str) -> None:
-        asked.append(f"{kind} {key}")
+        calls.append(f"{kind} {key}")
 
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         await store.commit(chore(counter("a")))
@@ -86,23 +84,23 @@ async def test_what_there_is_no_row_of_is_not_asked_for(
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         await store.get(RowKind.NOTE, "a")
         await store.get(RowKind.COUNTER, "a")
-        assert asked == ["counter a"]
+        assert calls == ["counter a"]
         assert await store.select(Query(kind=RowKind.NOTE)) == ()
         await store.commit(chore(replace(counter("b"), kind=RowKind.NOTE)))
         assert [row.key for row in await store.select(Query(kind=RowKind.NOTE))] == ["b"]
         await store.get(RowKind.NOTE, "b")
-        assert asked == ["counter a", "note b"]
+        assert calls == ["counter a", "note b"]
 
 
-async def test_a_row_that_is_locked_is_waited_for_by_the_thread(
+async def test_a_locked_row_is_awaited_on_the_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The event loop asks for it once, and waits for no lock (P9)."""
-    get, asked = statements.get, list[str]()
+    """The event loop tries it once, and waits for no lock (P9)."""
+    get, calls = statements.get, list[str]()
 
     def locked_at_first(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
-        asked.append(threading.current_thread().name)
-        if len(asked) == 1:
+        calls.append(threading.current_thread().name)
+        if len(calls) == 1:
             raise sqlite3.OperationalError("database is locked")
         return get(connection, kind, key)
 
@@ -110,17 +108,17 @@ async def test_a_row_that_is_locked_is_waited_for_by_the_thread(
         await store.commit(chore(counter("a")))
         monkeypatch.setattr(statements, "get", locked_at_first)
         assert await store.get(RowKind.COUNTER, "a") is not None
-    assert asked == ["MainThread", "zeroclaw-store-reader_0"]
+    assert calls == ["MainThread", "zeroclaw-store-reader_0"]
 
 
-async def test_a_long_query_is_broken_off_and_goes_to_the_thread(
+async def test_a_long_query_is_interrupted_and_moved_to_the_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A short one stays on the event loop, however often it was asked before (P9)."""
-    select, asked = statements.select, list[str]()
+    """A short one stays on the event loop (P9)."""
+    select, calls = statements.select, list[str]()
 
     def noted(connection: sqlite3.Connection, query: Query) -> tuple[Row, ...]:
-        asked.append(threading.current_thread().name)
+        calls.append(threading.current_thread().name)
         return select(connection, query)
 
     rows = [counter(f"{number:04}") for number in range(FAST_STEPS)]
@@ -129,13 +127,13 @@ async def test_a_long_query_is_broken_off_and_goes_to_the_thread(
         await store.commit(chore(*rows))
         for _ in range(FAST_STEPS):
             assert len(await store.select(Query(kind=RowKind.COUNTER, limit=1))) == 1
-        assert asked == ["MainThread"] * FAST_STEPS
-        found = await store.select(Query(kind=RowKind.COUNTER, limit=len(rows)))
-    assert [row.key for row in found] == [row.key for row in rows]
-    assert asked[FAST_STEPS:] == ["MainThread", "zeroclaw-store-reader_0"]
+        assert calls == ["MainThread"] * FAST_STEPS
+        rows_read = await store.select(Query(kind=RowKind.COUNTER, limit=len(rows)))
+    assert [row.key for row in rows_read] == [row.key for row in rows]
+    assert calls[FAST_STEPS:] == ["MainThread", "zeroclaw-store-reader_0"]
 
 
-async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
+async def test_reading_many_rows_yields_to_other_tasks(tmp_path: Path) -> None:
     """P9."""
     rounds = 0
 
@@ -178,25 +176,25 @@ async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("fault", "why"),
+    ("fault", "reason"),
     [
         (sqlite3.OperationalError("the disk is full"), "the disk is full"),
         (MemoryError(), "no memory is left"),
     ],
 )
-async def test_no_room_to_rewrite_the_file_ends_nothing_but_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception, why: str
+async def test_a_failed_rewrite_of_the_file_stops_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception, reason: str
 ) -> None:
     """The log is empty by then: filled with a rewritten file, it could not be emptied any more."""
     logged: list[int] = []
-    told: list[object] = []
+    entries: list[object] = []
 
     def fill(*_: object) -> None:
         logged.append((tmp_path / f"{FILE_NAME}-wal").stat().st_size)
         raise fault
 
     def note(event: str, **fields: object) -> None:
-        told.append((event, fields.get("reason")))
+        entries.append((event, fields.get("reason")))
 
     monkeypatch.setattr(writer, "rewrite", fill)
     async with aclosing(await open_store(tmp_path, clock=ManualClock(), log=note)) as store:
@@ -205,31 +203,31 @@ async def test_no_room_to_rewrite_the_file_ends_nothing_but_that(
         await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
         await store.commit(chore(counter("c")))
     assert logged == [0]
-    assert told[1:] == [("file_not_rewritten", why)]
+    assert entries[1:] == [("file_not_rewritten", reason)]
 
 
-async def test_an_erasure_ends_where_the_directory_has_no_name_that_is_text(tmp_path: Path) -> None:
-    """A path is bytes, such as those of Latin-1; the daemon ended there, and again at each start."""
-    directory, told = tmp_path / os.fsdecode(b"ann\xe9"), list[str]()
+async def test_an_erasure_works_in_a_directory_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    """Paths are bytes, such as Latin-1; the daemon used to end there, at every start."""
+    directory, logged = tmp_path / os.fsdecode(b"ann\xe9"), list[str]()
 
     def note(event: str, **_: object) -> None:
-        told.append(event)
+        logged.append(event)
 
     async with aclosing(await open_store(directory, clock=ManualClock(), log=note)) as store:
         await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
         await store.commit(chore(counter("a")))
-    assert told == ["store_opened", "file_not_rewritten"]
+    assert logged == ["store_opened", "file_not_rewritten"]
 
 
-def test_the_file_is_rewritten_beside_it_and_not_in_memory(tmp_path: Path) -> None:
-    """A container with less memory than the file is long was killed by it, and at each start again."""
+def test_the_file_is_rewritten_on_disk_and_not_in_memory(tmp_path: Path) -> None:
+    """A container with less memory than the file's size used to be killed, at every start."""
     directory = tmp_path / "ann's"
     opened = open_for_writing(directory)
     beside = set[str]()
 
     def look() -> None:
-        names = (one.readlink() for one in Path("/proc/self/fd").iterdir() if one.is_symlink())
-        beside.update(one.name for one in names if one.parent == directory)
+        names = (link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink())
+        beside.update(target.name for target in names if target.parent == directory)
 
     opened.connection.executemany(
         "INSERT INTO blob (digest, body) VALUES (?, zeroblob(100000))",
@@ -244,8 +242,8 @@ def test_the_file_is_rewritten_beside_it_and_not_in_memory(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("fate", ["removed", "replaced"])
-async def test_nothing_is_committed_to_a_file_that_is_no_more(tmp_path: Path, fate: str) -> None:
-    """P1: SQLite goes on writing to what has no name, and all of it is lost at the end."""
+async def test_nothing_is_committed_to_a_deleted_file(tmp_path: Path, fate: str) -> None:
+    """P1: SQLite would go on writing to the unlinked file, and everything would be lost at the end."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         await store.commit(chore(counter("a")))
         await asyncio.to_thread((tmp_path / FILE_NAME).unlink)
@@ -256,7 +254,7 @@ async def test_nothing_is_committed_to_a_file_that_is_no_more(tmp_path: Path, fa
 
 
 async def test_a_file_locked_by_another_program_says_so(tmp_path: Path) -> None:
-    """Somebody who looks into the file with another tool and holds it is named as the cause."""
+    """The error names another program that holds the file as the cause."""
     async with before_work(tmp_path, impatient) as store:
         other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -268,8 +266,8 @@ async def test_a_file_locked_by_another_program_says_so(tmp_path: Path) -> None:
         await store.commit(chore(counter("a")))
 
 
-async def test_damage_is_told_when_it_is_read(tmp_path: Path) -> None:
-    """A page that went bad while the daemon was down fails the read, with what to do."""
+async def test_damage_is_reported_when_it_is_read(tmp_path: Path) -> None:
+    """A page that went bad while the daemon was down fails the read with an error that says what to do."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         for number in range(200):
             await store.commit(chore(counter(f"{number:03}", bytes(1000))))
@@ -283,13 +281,13 @@ async def test_damage_is_told_when_it_is_read(tmp_path: Path) -> None:
             await store.select(Query(kind=RowKind.COUNTER))
 
 
-# --- faults of our own ----------------------------------------------------------------------------
+# --- bugs in our code ----------------------------------------------------------------------------
 
 
-async def test_a_fault_in_the_writer_is_told_to_everybody_who_waits(
+async def test_a_bug_in_the_writer_is_raised_to_every_waiting_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bug of ours ends the store with a line; it hangs nobody, and its trace is printed."""
+    """A bug ends the store with one line; no caller hangs, and the traceback is printed."""
     printed = Event()
 
     def show(_: threading.ExceptHookArgs) -> None:
@@ -304,10 +302,10 @@ async def test_a_fault_in_the_writer_is_told_to_everybody_who_waits(
     await asyncio.to_thread(printed.wait)
 
 
-async def test_a_fault_in_a_query_is_its_callers_alone(
+async def test_a_bug_in_a_query_is_raised_to_its_caller_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bug of ours is raised where it was asked for; reads and commits go on."""
+    """Other reads and commits go on."""
 
     def faulty(_: sqlite3.Connection) -> None:
         raise AssertionError
@@ -350,7 +348,7 @@ async def whole_commits(directory: Path) -> set[str]:
 
 
 def killed(directory: Path, start: str, returned: int) -> set[str]:
-    """Commit in a process of its own, kill it after so many have returned; returns which."""
+    """Commit in another process, kill it after `returned` commits; returns their names."""
     command = [sys.executable, "-m", committing_child.__name__, str(directory), start]
     names: set[str] = set()
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as child:
@@ -365,7 +363,7 @@ def killed(directory: Path, start: str, returned: int) -> set[str]:
 
 
 @pytest.mark.slow
-async def test_what_was_answered_survives_a_kill_and_nothing_is_half(tmp_path: Path) -> None:
+async def test_returned_commits_survive_a_kill_and_none_is_partial(tmp_path: Path) -> None:
     """Killed again and again at any instant, the store keeps every commit that returned (P1)."""
     seeded = random.Random(SEED)
     answered: set[str] = set()
@@ -376,11 +374,11 @@ async def test_what_was_answered_survives_a_kill_and_nothing_is_half(tmp_path: P
 
 @pytest.mark.slow
 async def test_a_torn_write_ahead_log_ends_at_a_commit(tmp_path: Path) -> None:
-    """Wherever the power goes, what is there is a whole beginning of what was committed."""
+    """After a power failure at any instant the store holds whole commits, in order."""
     seeded = random.Random(SEED)
     names = [f"{number:02}" for number in range(30)]
     source = tmp_path / "source"
-    found: list[int] = []
+    counts: list[int] = []
     async with aclosing(await open_store(source, clock=ManualClock())) as store:
         for name in names:
             await store.commit(named(name, "s"))
@@ -394,10 +392,10 @@ async def test_a_torn_write_ahead_log_ends_at_a_commit(tmp_path: Path) -> None:
         (torn / FILE_NAME).write_bytes(database)
         (torn / f"{FILE_NAME}-wal").write_bytes(log[:at] + rest)
         try:
-            kept = await whole_commits(torn)
+            names_left = await whole_commits(torn)
         finally:
             shutil.rmtree(torn)
-        assert kept == set(names[: len(kept)])
-        found.append(len(kept))
+        assert names_left == set(names[: len(names_left)])
+        counts.append(len(names_left))
 
-    assert len(set(found)) > 10  # the tears really fell between commits
+    assert len(set(counts)) > 10  # the tears really fell between commits

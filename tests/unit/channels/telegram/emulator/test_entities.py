@@ -26,7 +26,9 @@ def entity(kind: str, offset: int, length: int) -> Entity:
 
 def settle(text: str, *marks: Mark) -> tuple[str, list[Mark]]:
     formatted = normalized(text, [entity(*mark) for mark in marks])
-    return formatted.text, [(one.type, one.offset, one.length) for one in formatted.entities]
+    return formatted.text, [
+        (entity.type, entity.offset, entity.length) for entity in formatted.entities
+    ]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))

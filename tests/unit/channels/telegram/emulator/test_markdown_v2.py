@@ -10,7 +10,7 @@ Marks = list[tuple[str, int, int]]
 
 def marks(source: str) -> tuple[str, Marks]:
     text, entities = parse(source)
-    return text, [(one.type, one.offset, one.length) for one in entities]
+    return text, [(entity.type, entity.offset, entity.length) for entity in entities]
 
 
 @pytest.mark.parametrize(
