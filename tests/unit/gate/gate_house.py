@@ -80,7 +80,7 @@ async def touches_a_file(arguments: Arguments) -> tuple[str, ...]:
 
 @dataclass(kw_only=True)
 class FakeTool:
-    """A tool that says what it is told to say, and notes each run (there must be none)."""
+    """A tool with a given output, which notes each run (there must be none)."""
 
     name: str
     effects: frozenset[Effect] = frozenset({"read"})
@@ -152,7 +152,7 @@ class House:
             clock=self.clock,
             ids=CountingIds(),
             settings=LiveConfig(Config(approvals=APPROVALS), ()),
-            approvers=lambda _principal, here, _tools: (Reader(address=here),),
+            approvers=lambda _principal, address, _tools: (Reader(address=address),),
             approver_now=lambda identity, _tool: self.approvers_now.get(identity),
             resolve_timeout_s=self.resolve_timeout_s,
         )

@@ -70,7 +70,7 @@ def nested(levels: int) -> str:
 
 
 def test_canonical_json_is_sorted_without_spaces_and_in_utf8() -> None:
-    """One value has one text, whatever order its keys came in (S3-22)."""
+    """One value has one text, in any order of its keys (S3-22)."""
     assert canonical_json({"b": (1, 2.5), "a": {"é": None, "d": True}}) == (
         '{"a":{"d":true,"é":null},"b":[1,2.5]}'
     )
@@ -154,7 +154,7 @@ def test_no_arguments_at_all_count_as_an_empty_object(raw: str) -> None:
     ],
 )
 def test_broken_arguments_are_refused_with_one_line(raw: str, fault: str) -> None:
-    """Bad JSON, duplicate keys and NaN are invalid, and the model is told what is wrong."""
+    """Bad JSON, duplicate keys and NaN are invalid, and the model reads what is wrong."""
     with pytest.raises(ToolArgumentsInvalid, match=fault) as refused:
         parse_arguments(raw)
     assert [line.startswith("arguments: ") for line in refused.value.faults] == [True]
@@ -254,7 +254,7 @@ def test_a_kept_call_reads_back_however_long_it_is() -> None:
 
 
 def test_a_kept_call_is_read_in_few_steps_however_many_arguments_it_has() -> None:
-    """Rows are read on the event loop, and whoever made the model write them waits for nothing."""
+    """Rows are read on the event loop, and every chat would wait for that."""
     row = to_put(freeze(action({"a": [["b"]] * 10_000}))).body
     assert calls_made(lambda: ACTIONS.codec.decode(row)) < 500
 

@@ -1,4 +1,4 @@
-"""A question about one exact call gets one answer, from whoever may give it, in time."""
+"""A question about one exact call gets one answer, from a person who may give it, in time."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -104,8 +104,8 @@ def counted(approval: Approval) -> AnswerResult[Approval]:
     return AnswerResult(request=approval, how="counted")
 
 
-def refused(approval: Approval, why: str) -> AnswerResult[Approval]:
-    return AnswerResult(request=approval, how="refused", reason=why)
+def refused(approval: Approval, reason: str) -> AnswerResult[Approval]:
+    return AnswerResult(request=approval, how="refused", reason=reason)
 
 
 def test_an_approver_says_yes() -> None:
@@ -119,8 +119,8 @@ def test_an_approver_says_no() -> None:
     """Denied, with the reason where one was given. P5, S2-10."""
     denied = replace(APPROVED, state="denied", choice="deny")
     assert press(choice="deny") == counted(denied)
-    why = replace(denied, choice="deny_with_reason", reason="too risky")
-    assert press(choice="deny_with_reason", reason=" too risky\n") == counted(why)
+    denied_with_reason = replace(denied, choice="deny_with_reason", reason="too risky")
+    assert press(choice="deny_with_reason", reason=" too risky\n") == counted(denied_with_reason)
 
 
 def test_a_denial_whose_reason_is_to_come_leaves_the_question_open() -> None:
@@ -131,7 +131,7 @@ def test_a_denial_whose_reason_is_to_come_leaves_the_question_open() -> None:
 
 
 def test_an_approver_without_a_name_is_called_by_id() -> None:
-    """A card never says that nobody approved."""
+    """A card always names its approver."""
     found = press(principal=replace(ANN, display=""))
     assert found == counted(replace(APPROVED, by="ann"))
 
@@ -151,10 +151,10 @@ def test_a_press_at_the_deadline_has_lost() -> None:
 
 def test_a_stranger_may_not_answer_and_learns_nothing() -> None:
     """Not even whether it was answered already. P4, P5."""
-    why = "only an operator may answer this"
-    assert press(principal=BOB, may_approve=False) == refused(OPEN, why)
-    assert press(APPROVED, principal=BOB, may_approve=False) == refused(APPROVED, why)
-    assert press(principal=BOB, may_approve=False, at=DEADLINE) == refused(OPEN, why)
+    reason = "only an operator may answer this"
+    assert press(principal=BOB, may_approve=False) == refused(OPEN, reason)
+    assert press(APPROVED, principal=BOB, may_approve=False) == refused(APPROVED, reason)
+    assert press(principal=BOB, may_approve=False, at=DEADLINE) == refused(OPEN, reason)
 
 
 @pytest.mark.parametrize(
@@ -162,29 +162,29 @@ def test_a_stranger_may_not_answer_and_learns_nothing() -> None:
     [BOB, replace(BOB, id="person:bob"), replace(BOB, channel="web", sender="x")],
     ids=["the same", "known by a new name", "known on another channel"],
 )
-def test_whoever_asks_may_be_kept_from_approving(principal: Principal) -> None:
+def test_the_requester_may_be_kept_from_approving(principal: Principal) -> None:
     """Requester and approver can be required to be two people. P5."""
-    asked = replace(OPEN, requester_may_answer=False)
-    why = "whoever asks may not approve; somebody else has to answer this"
-    assert press(asked, principal=principal) == refused(asked, why)
-    assert press(asked, principal=ANN).how == "counted"
+    request = replace(OPEN, requester_may_answer=False)
+    reason = "whoever asks may not approve; somebody else has to answer this"
+    assert press(request, principal=principal) == refused(request, reason)
+    assert press(request, principal=ANN).how == "counted"
     assert press(OPEN, principal=principal).how == "counted"
 
 
-def test_whoever_asked_may_not_approve_once_they_are_known_to_be_the_approver() -> None:
+def test_a_requester_who_turns_out_to_be_the_approver_may_not_approve() -> None:
     """A configuration may have tied the two ids after the question was put, or parted them. P5."""
-    asked = replace(OPEN, requester_may_answer=False)
+    request = replace(OPEN, requester_may_answer=False)
     by_now = replace(BOB, id=ANN.id)
-    assert press(asked, principal=ANN, requester=by_now).how == "refused"
-    assert press(replace(asked, requester=by_now), principal=ANN, requester=BOB).how == "refused"
+    assert press(request, principal=ANN, requester=by_now).how == "refused"
+    assert press(replace(request, requester=by_now), principal=ANN, requester=BOB).how == "refused"
     assert press(OPEN, principal=ANN, requester=by_now).how == "counted"
 
 
 def test_only_what_is_offered_can_be_chosen() -> None:
     """A button that the card doesn't have decides nothing. P5."""
-    asked = replace(OPEN, choices=("once", "deny"))
-    why = "this answer is not offered here"
-    assert press(asked, choice="for_a_time") == refused(asked, why)
+    request = replace(OPEN, choices=("once", "deny"))
+    reason = "this answer is not offered here"
+    assert press(request, choice="for_a_time") == refused(request, reason)
 
 
 def test_the_deadline_is_an_answer() -> None:
@@ -277,7 +277,7 @@ def test_a_card_names_its_asker_by_id_where_there_is_no_name() -> None:
 
 
 def test_a_card_says_what_a_time_is_offered_for_and_nothing_where_none_is() -> None:
-    """Nobody reads of hosts that no answer of theirs would let run. P5."""
+    """The card names no hosts that no answer to it would let run. P5."""
     scope = Scope(tool="fetch", resources=("host:a.example:443",), is_exact=False, for_s=3600)
     offered, not_offered = replace(OPEN, scope=scope), replace(SECOND, scope=scope)
     shown = [call.scope for call in card_of([offered, not_offered], "p").calls]
@@ -285,10 +285,10 @@ def test_a_card_says_what_a_time_is_offered_for_and_nothing_where_none_is() -> N
 
 
 def test_a_card_names_each_secret_that_it_does_not_show_once() -> None:
-    """Whoever approves knows that the arguments hold more than they can read. P5."""
-    one = replace(OPEN, hidden=('env="A"',))
-    two = replace(SECOND, hidden=('env="A"', 'file="/b"', 'env="A"'))
-    assert [call.why for call in card_of([one, two], "p").calls] == [
+    """The approver knows that the arguments hold more than they can read. P5."""
+    first = replace(OPEN, hidden=('env="A"',))
+    second = replace(SECOND, hidden=('env="A"', 'file="/b"', 'env="A"'))
+    assert [call.why for call in card_of([first, second], "p").calls] == [
         'the policy asks; one secret is not shown; in its place the arguments have `⟦env="A"⟧`',
         "the policy asks; 3 secrets are not shown; in their place the arguments have "
         '`⟦env="A"⟧`, `⟦file="/b"⟧`',
@@ -398,11 +398,11 @@ def explains(approval: Approval, event: Event) -> bool:
     match event:
         case Press():
             yes = event.choice in ("once", "for_a_time")
-            told = event.choice != "deny_with_reason" or bool(event.reason)
+            has_reason = event.choice != "deny_with_reason" or bool(event.reason)
             in_time = (
                 event.by.id == "person:ann"
                 and event.at < ENDS_AT
-                and told
+                and has_reason
                 and approval.state == ("approved" if yes else "denied")
                 and (approval.choice, approval.at) == (event.choice, event.at)
             )
@@ -429,16 +429,16 @@ class Races(RuleBasedStateMachine):
         self.version = 1
         self.waiting: list[Event] = []
         self.reading: list[tuple[Event, Put, int]] = []
-        self.happened: list[Event] = []
+        self.events: list[Event] = []
         self.ending: bytes | None = None
 
     def put(self, approval: Approval) -> Put:
         to_put = cast("Callable[[Approval], Put]", self.functions["to_put"])
         return to_put(approval)
 
-    def happens(self, event: Event) -> None:
+    def enqueue(self, event: Event) -> None:
         self.waiting.append(event)
-        self.happened.append(event)
+        self.events.append(event)
 
     @rule(
         seconds=WAITS,
@@ -446,37 +446,37 @@ class Races(RuleBasedStateMachine):
         choice=st.sampled_from(["once", "for_a_time", "deny", "deny_with_reason"]),
         reason=st.sampled_from(["", "too risky"]),
     )
-    def somebody_presses(self, seconds: int, by: Principal, choice: Choice, reason: str) -> None:
+    def a_person_presses(self, seconds: int, by: Principal, choice: Choice, reason: str) -> None:
         self.now += timedelta(seconds=seconds)
-        self.happens(Press(by=by, choice=choice, reason=reason, at=self.now))
+        self.enqueue(Press(by=by, choice=choice, reason=reason, at=self.now))
 
     @rule(seconds=WAITS, stops=st.booleans())
     def a_timer_fires_or_the_turn_is_stopped(self, seconds: int, *, stops: bool) -> None:
         self.now += timedelta(seconds=seconds)
-        self.happens(Stop(at=self.now) if stops else Timer(at=self.now))
+        self.enqueue(Stop(at=self.now) if stops else Timer(at=self.now))
 
     @precondition(lambda self: self.waiting)
-    @rule(which=st.integers(0, 9))
-    def an_event_reads_the_row(self, which: int) -> None:
-        event = self.waiting.pop(which % len(self.waiting))
+    @rule(index=st.integers(0, 9))
+    def an_event_reads_the_row(self, index: int) -> None:
+        event = self.waiting.pop(index % len(self.waiting))
         changed = decided(self.functions, event, APPROVALS.of(self.row))
         if changed != APPROVALS.of(self.row):
             self.reading.append((event, self.put(changed), self.version))
 
     @precondition(lambda self: self.reading)
-    @rule(which=st.integers(0, 9))
-    def an_event_writes_the_row(self, which: int) -> None:
-        event, put, version = self.reading.pop(which % len(self.reading))
+    @rule(index=st.integers(0, 9))
+    def an_event_writes_the_row(self, index: int) -> None:
+        event, put, version = self.reading.pop(index % len(self.reading))
         if version == self.version:  # as `transact` does
             self.row, self.version = put, self.version + 1
         else:
             self.waiting.append(event)
 
     @precondition(lambda self: self.waiting)
-    @rule(which=st.integers(0, 9))
-    def an_event_is_carried_out(self, which: int) -> None:
+    @rule(index=st.integers(0, 9))
+    def an_event_is_carried_out(self, index: int) -> None:
         before = len(self.reading)
-        self.an_event_reads_the_row(which)
+        self.an_event_reads_the_row(index)
         if len(self.reading) > before:
             self.an_event_writes_the_row(before)
 
@@ -491,7 +491,7 @@ class Races(RuleBasedStateMachine):
     def it_ends_for_a_reason(self) -> None:
         found = APPROVALS.of(self.row)
         if found.state != "pending":
-            assert any(explains(found, event) for event in self.happened)
+            assert any(explains(found, event) for event in self.events)
 
     @invariant()
     def the_row_says_what_it_holds(self) -> None:
@@ -505,7 +505,7 @@ class Races(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Whatever was left over is carried out; then nothing is open past its deadline."""
         self.now = max(self.now, ENDS_AT)
-        self.happens(Timer(at=self.now))
+        self.enqueue(Timer(at=self.now))
         while self.waiting or self.reading:
             if self.waiting:
                 self.an_event_reads_the_row(0)

@@ -51,8 +51,8 @@ def entry(kind: Kind, action: str = "a", *, day: int = 0, **fields: str) -> Entr
 def chain(*entries: Written) -> list[bytes]:
     bodies: list[bytes] = []
     head = GENESIS
-    for one in entries:
-        body, head = link(head, one)
+    for entry_ in entries:
+        body, head = link(head, entry_)
         bodies.append(body)
     return bodies
 
@@ -90,7 +90,10 @@ def test_an_empty_chain_is_intact() -> None:
 def test_actions_of_which_only_a_chain_is_left_come_to_an_end() -> None:
     """What was allowed or answered may have run; what has an end, or is no action, is left alone."""
     bodies = chain(
-        *(entry(Kind.PROPOSED, one) for one in ("ended", "allowed", "asked", "answered", "new")),
+        *(
+            entry(Kind.PROPOSED, action)
+            for action in ("ended", "allowed", "asked", "answered", "new")
+        ),
         entry(Kind.EVALUATED, "ended", decision="allow"),
         entry(Kind.EVALUATED, "allowed", decision="allow"),
         entry(Kind.EVALUATED, "asked", decision="ask"),
@@ -102,13 +105,13 @@ def test_actions_of_which_only_a_chain_is_left_come_to_an_end() -> None:
     )
     later = AT + timedelta(seconds=1)
     ends = interrupted(bodies, later)
-    assert [(one.action, one.kind.value) for one in ends] == [
+    assert [(end.action, end.kind.value) for end in ends] == [
         ("allowed", "unknown"),
         ("asked", "cancelled"),
         ("answered", "unknown"),
         ("new", "cancelled"),
     ]
-    assert {(one.at, one.by, one.tool, one.hash) for one in ends} == {
+    assert {(end.at, end.by, end.tool, end.hash) for end in ends} == {
         (later, "restart", "shell", "ab12")
     }
 
@@ -135,20 +138,20 @@ written_entries = st.builds(
 ) | st.builds(Anchor, conversation=names, sequence=st.integers(1, 2**62), head=names, at=times)
 
 
-@given(one=written_entries)
-def test_an_entry_is_spelled_as_ever(one: Written) -> None:
+@given(written=written_entries)
+def test_an_entry_is_spelled_as_ever(written: Written) -> None:
     """Chains outlive releases: a link is canonical JSON of its plain form, but for an empty receipt."""
-    said = {name: getattr(one, name) for name in one.__struct_fields__}
-    plain = {"is": type(one).__name__, **said, "at": one.at.astimezone(UTC).isoformat()}
+    fields = {name: getattr(written, name) for name in written.__struct_fields__}
+    plain = {"is": type(written).__name__, **fields, "at": written.at.astimezone(UTC).isoformat()}
     if plain.get("receipt") == "":
         del plain["receipt"]
     head = sha256(GENESIS.encode() + canonical_json(plain).encode()).hexdigest()
     linked = {"is": "Linked", "entry": plain, "previous": GENESIS, "hash": head}
-    assert link(GENESIS, one) == (canonical_json(linked).encode(), head)
+    assert link(GENESIS, written) == (canonical_json(linked).encode(), head)
 
 
 def test_a_tools_name_that_is_no_utf_8_is_escaped() -> None:
-    """A malformed call is audited too, whatever the model called it."""
+    """A malformed call is audited too, with any tool name."""
     body, _ = link(GENESIS, entry(Kind.PROPOSED, tool="\ud800x"))
     written = read(body)
     assert isinstance(written, Entry)
@@ -193,8 +196,8 @@ def test_any_other_order_is_found(order: list[int]) -> None:
 def test_a_cut_chain_is_found_by_an_anchor(kept: int) -> None:
     """Entries that an anchor knows can't be dropped from the end. S3-29."""
     found = verify(WHOLE[:kept], [anchor(WHOLE, len(WHOLE)), anchor(WHOLE, 1)])
-    why = "it is missing: an anchor counts 9 entries"
-    assert found == Broken(at=kept + 1, reason=why)
+    reason = "it is missing: an anchor counts 9 entries"
+    assert found == Broken(at=kept + 1, reason=reason)
 
 
 def test_a_chain_written_anew_is_found_by_an_anchor() -> None:
@@ -234,14 +237,14 @@ def walked(check: Verify, name: str) -> Intact | Broken:
 @pytest.mark.parametrize("name", ORDERS)
 def test_every_action_goes_its_way(name: str) -> None:
     """PROPOSED, EVALUATED, then exactly one end; anything else is a fault. S3-29."""
-    steps, why = ORDERS[name]
+    steps, reason = ORDERS[name]
     found = walked(verify, name)
-    assert isinstance(found, Broken if why else Intact)
-    assert not why or found == Broken(at=len(steps.split()) + 1, reason=why)
+    assert isinstance(found, Broken if reason else Intact)
+    assert not reason or found == Broken(at=len(steps.split()) + 1, reason=reason)
 
 
 def test_the_ends_are_five() -> None:
-    """An action that ran, failed, was refused, was cancelled, or nobody knows."""
+    """An action ran, failed, was refused, was cancelled, or its end is unknown."""
     assert {str(kind) for kind in FINAL} == {"executed", "failed", "denied", "cancelled", "unknown"}
 
 
@@ -305,7 +308,7 @@ def test_a_chain_from_before_receipts_were_noted_is_what_it_was() -> None:
     assert head == "f44391c559ce0859c1be5215c66ea4f365eeef8471e3702a1af631191b6d6e32"
     assert b"receipt" not in body
     noted, _ = link(head, entry(Kind.EXECUTED, receipt="zc-receipt-1-x"))
-    assert [one.receipt for one in room.issued([body, noted])] == ["zc-receipt-1-x"]
+    assert [issued.receipt for issued in room.issued([body, noted])] == ["zc-receipt-1-x"]
 
 
 # --- cuts: a chain may lose its oldest entries, and the rest is still proven ----------------------
@@ -325,15 +328,19 @@ def log_of(*written: Written) -> tuple[LogEntry, ...]:
 
 
 def bodies(entries: Sequence[LogEntry]) -> list[bytes]:
-    return [one.body for one in entries]
+    return [logged.body for logged in entries]
 
 
-def cut_at(one: LogEntry, conversation: ConversationId = HERE) -> Cut:
-    return Cut(conversation=conversation, sequence=one.sequence, head=head_of(one.body), at=AT)
+def cut_at(logged: LogEntry, conversation: ConversationId = HERE) -> Cut:
+    return Cut(
+        conversation=conversation, sequence=logged.sequence, head=head_of(logged.body), at=AT
+    )
 
 
-def anchor_at(one: LogEntry, conversation: ConversationId = HERE) -> Anchor:
-    return Anchor(conversation=conversation, sequence=one.sequence, head=head_of(one.body), at=AT)
+def anchor_at(logged: LogEntry, conversation: ConversationId = HERE) -> Anchor:
+    return Anchor(
+        conversation=conversation, sequence=logged.sequence, head=head_of(logged.body), at=AT
+    )
 
 
 DAYS = log_of(*done("a"), *done("b", day=1), *done("c", day=2))
@@ -388,16 +395,18 @@ def test_what_stays_of_a_cut_chain_verifies(
 ) -> None:
     """Wherever it is cut, once or twice, the rest is intact with its cut and no other way."""
     written = [
-        one for name, day in sorted(actions, key=lambda a: a[1]) for one in done(name, day=day)
+        entry_
+        for name, day in sorted(actions, key=lambda a: a[1])
+        for entry_ in done(name, day=day)
     ]
     left = log_of(*written)
     cut: Cut | None = None
     for day in (before, again):
         point = cut_point(left, AT + day * DAY)
         if point is not None:
-            left = tuple(one for one in left if one.sequence > point.sequence)
+            left = tuple(logged for logged in left if logged.sequence > point.sequence)
             cut = cut_at(point)
-    anchors = [anchor_at(one) for one in log_of(*written)]
+    anchors = [anchor_at(logged) for logged in log_of(*written)]
     found = verify(bodies(left), [*anchors, *filter(None, [cut])])
     assert isinstance(found, Intact)
     assert found.count == len(written)

@@ -58,7 +58,7 @@ UNDECLARED = facts_of(spec())
 
 
 def test_a_tool_that_declares_nothing_counts_as_the_worst() -> None:
-    """Undeclared is every effect at high risk, whatever risk it claims (K26)."""
+    """Undeclared means every effect at high risk, with any claimed risk (K26)."""
     assert facts_of(spec(risk="low")) == ToolFacts(effects=EFFECTS, risk="high", declared=False)
     assert facts_of(spec("read")) == ToolFacts(
         effects=frozenset({"read"}), risk="low", declared=True
@@ -66,7 +66,7 @@ def test_a_tool_that_declares_nothing_counts_as_the_worst() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "asked", "holds"),
+    ("name", "value", "query_", "expected"),
     [
         ("effects_within", ["read"], query(READS), True),
         ("effects_within", ["read"], query(WRITES), False),
@@ -116,15 +116,15 @@ def test_a_tool_that_declares_nothing_counts_as_the_worst() -> None:
         ("compaction", False, query(), True),
     ],
 )  # fmt: skip
-def test_when_a_condition_holds(name: str, value: object, asked: Query, holds: bool) -> None:
+def test_when_a_condition_holds(name: str, value: object, query_: Query, expected: bool) -> None:
     """Each condition answers what its docstring says; one and true are not the same.
 
     And the same at any time, if it says so.
     """
     test = CONDITIONS[name](value)
-    assert test(asked) is holds
-    hours = (replace(asked, now=asked.now + timedelta(hours=one)) for one in range(7 * 24))
-    assert name not in TIMELESS or {*map(test, hours)} == {holds}
+    assert test(query_) is expected
+    hours = (replace(query_, now=query_.now + timedelta(hours=hour)) for hour in range(7 * 24))
+    assert name not in TIMELESS or {*map(test, hours)} == {expected}
 
 
 def test_hours_and_days_are_those_of_utc() -> None:
@@ -201,7 +201,7 @@ def test_a_condition_on_a_fact_that_is_not_there_raises(name: str, value: object
 
 
 @pytest.mark.parametrize(
-    ("effects", "holds"),
+    ("effects", "expected"),
     [
         (("read",), True),
         (("read", "network"), True),
@@ -210,6 +210,8 @@ def test_a_condition_on_a_fact_that_is_not_there_raises(name: str, value: object
         ((), False),
     ],
 )
-def test_a_tool_leaves_no_trace_where_it_says_so(effects: tuple[Effect, ...], holds: bool) -> None:
+def test_a_tool_leaves_no_trace_where_it_says_so(
+    effects: tuple[Effect, ...], expected: bool
+) -> None:
     """One that declares nothing may do anything (K23)."""
-    assert leaves_no_trace(facts_of(spec(*effects))) is holds
+    assert leaves_no_trace(facts_of(spec(*effects))) is expected

@@ -207,17 +207,17 @@ async def test_a_call_that_no_card_can_show_is_denied() -> None:
     first, second = batch.verdicts
     assert isinstance(first, Asked)
     assert isinstance(second, Denied)
-    why = (
+    reason = (
         "it is too large to be shown whole on a card: 40,031 characters where 19,969 are left; "
         "make it smaller, or split it"
     )
-    assert f"`write_file` may not run: {why}" in second.result.content
+    assert f"`write_file` may not run: {reason}" in second.result.content
     assert [(entry.kind.value, entry.by, entry.decision) for entry in batch.audited[2:]] == [
         ("proposed", "web:8", ""),
         ("evaluated", "card", "deny"),
         ("denied", "card", ""),
     ]
-    assert [entry.detail for entry in batch.audited[2:]] == ["", why, why]
+    assert [entry.detail for entry in batch.audited[2:]] == ["", reason, reason]
 
 
 OTHER_BOB = replace(BOB, id="telegram:9", channel="telegram", sender="9")
@@ -225,19 +225,19 @@ NOW_BOB = replace(BOB, id="person:bob")  # the configuration names them since
 
 
 @pytest.mark.parametrize(
-    ("granter", "asks", "verdict"),
+    ("granter", "requester", "verdict"),
     [
-        (OTHER_BOB, BOB, Allowed),  # nobody knows that they are one person
+        (OTHER_BOB, BOB, Allowed),  # not known to be one person
         (replace(OTHER_BOB, id="person:bob"), NOW_BOB, Asked),
         (BOB, NOW_BOB, Asked),
         (ANN, NOW_BOB, Allowed),
         (replace(ANN, channel="", sender=""), BOB, Asked),  # an early release did not say who
     ],
 )
-async def test_a_grant_covers_no_call_of_whoever_granted_it(
-    granter: Principal, asks: Principal, verdict: type[Verdict]
+async def test_a_grant_covers_no_call_of_its_granter(
+    granter: Principal, requester: Principal, verdict: type[Verdict]
 ) -> None:
-    """Where the requester may not answer, by whatever name they are known on a channel (P5)."""
+    """Where the requester may not answer, under any of their ids (P5)."""
     house = House(approvers_now={granter.identity: granter})
     first = await house.decide(call("write_file"))
     scope = first.approvals[0].scope
@@ -246,11 +246,11 @@ async def test_a_grant_covers_no_call_of_whoever_granted_it(
     held = grant_for(action, scope, id="01G", number=1, granter=granter, at=EPOCH)
     if not granter.channel:
         held = replace(held, granter="", granter_sender="")
-    setting = replace(SETTING, grants=(held,), current_principal=asks)
+    setting = replace(SETTING, grants=(held,), current_principal=requester)
     assert type((await house.decide(call("write_file"), setting=setting)).verdicts[0]) is verdict
 
 
-async def test_a_grant_of_whoever_may_no_longer_approve_covers_nothing() -> None:
+async def test_a_grant_of_an_approver_who_may_no_longer_approve_covers_nothing() -> None:
     """As they could not give it now (P5)."""
     house = House()
     first = await house.decide(call("write_file"))
@@ -266,10 +266,10 @@ async def test_a_grant_of_whoever_may_no_longer_approve_covers_nothing() -> None
 async def test_the_asks_of_a_batch_share_one_card() -> None:
     """In request order, each with an approval of its own (K3)."""
     batch = await House().decide(call("shell"), call("read_file"), call("write_file"))
-    asks = batch.approvals
-    assert [(ask.tool, ask.order) for ask in asks] == [("shell", 0), ("write_file", 2)]
-    assert len({ask.card for ask in asks}) == 1
-    assert len({ask.id for ask in asks}) == 2
+    approvals = batch.approvals
+    assert [(ask.tool, ask.order) for ask in approvals] == [("shell", 0), ("write_file", 2)]
+    assert len({ask.card for ask in approvals}) == 1
+    assert len({ask.id for ask in approvals}) == 2
 
 
 async def test_a_tool_that_cannot_describe_a_call_is_described_by_its_name() -> None:
@@ -313,10 +313,10 @@ async def test_a_grant_turns_an_ask_into_an_allow() -> None:
     house.policy = before
     await house.clock.advance(3600)
     late = await house.decide(call("write_file"), setting=setting)
-    assert [type(one.verdicts[0]) for one in (late, halted)] == [Asked, Denied]
+    assert [type(batch_.verdicts[0]) for batch_ in (late, halted)] == [Asked, Denied]
 
 
-async def test_a_host_that_a_tool_spells_oddly_is_the_one_that_a_statement_means() -> None:
+async def test_a_host_that_a_tool_spells_oddly_matches_its_statement() -> None:
     """Whoever made the tool: a name of another package can't step around a deny (P3)."""
 
     async def names_it_oddly(_: Arguments) -> tuple[str, ...]:
@@ -369,8 +369,8 @@ async def test_arguments_that_cannot_be_used_fail_with_a_clear_text(
     """The model reads what is wrong; nothing ran; audit and receipt have it, too (S2-09)."""
     house = House(tools=[dataclasses.replace(READ, checks=checks)])
     batch = await house.decide(call(name, arguments))
-    told = f"the arguments of `read_file` can't be used, nothing ran: {text}"
-    assert denied(batch) == ("failed", told)
+    refusal_text = f"the arguments of `read_file` can't be used, nothing ran: {text}"
+    assert denied(batch) == ("failed", refusal_text)
     assert kinds(batch) == [
         ("proposed", "web:8", ""),
         ("evaluated", "schema", "deny"),
@@ -406,7 +406,7 @@ async def test_an_unknown_tool_is_answered_with_near_names(name: str, text: str)
     assert denied(await House().decide(call(name))) == ("failed", text)
 
 
-async def test_without_tools_the_model_is_told_so() -> None:
+async def test_without_tools_the_model_reads_that_there_are_none() -> None:
     """An empty shelf is a sentence, too."""
     batch = await House(tools=[]).decide(call("x"))
     assert denied(batch)[1] == "there is no tool `x`, nothing ran; there are no tools at all"
@@ -533,7 +533,7 @@ UNKNOWN = "its resources could not be determined"
 
 
 @pytest.mark.parametrize(
-    ("touches", "why"),
+    ("touches", "reason"),
     [
         (names_a_secret_file, "`file:/ws/.ssh/id_rsa` is where secrets are kept"),
         (unresolvable, f"{UNKNOWN}; `x.example` has no address"),
@@ -544,7 +544,7 @@ UNKNOWN = "its resources could not be determined"
     ],
 )
 async def test_protection_stands_above_every_policy(
-    touches: Callable[[Arguments], Awaitable[tuple[str, ...]]], why: str
+    touches: Callable[[Arguments], Awaitable[tuple[str, ...]]], reason: str
 ) -> None:
     """Even full autonomy does not open it, and no person is asked (S3-23)."""
     house = House(
@@ -557,7 +557,7 @@ async def test_protection_stands_above_every_policy(
     batch = await house.decide(call("read_file"))
     assert denied(batch) == (
         "denied",
-        f"`read_file` may not run: {why}; no approval can change that",
+        f"`read_file` may not run: {reason}; no approval can change that",
     )
     assert kinds(batch)[1:] == [("evaluated", "protection", "deny"), ("denied", "protection", "")]
 
@@ -587,7 +587,7 @@ async def test_cancelling_the_gate_passes_through() -> None:
     assert task.cancelled()
 
 
-async def test_a_refusal_spells_out_what_nobody_sees() -> None:
+async def test_a_refusal_escapes_invisible_characters() -> None:
     """A tool that can't say what it would touch may quote a stranger: a file, or a server."""
 
     async def quotes(_: Arguments) -> tuple[str, ...]:

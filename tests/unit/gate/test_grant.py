@@ -79,8 +79,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_grant_covers_its_conversation_tool_and_resources(name: str) -> None:
     """No other place, tool or thing. P5."""
-    granted, asked, expected = CASES[name]
-    assert covers(grant(granted), asked, WRITES, NOW) == expected
+    granted, requested, expected = CASES[name]
+    assert covers(grant(granted), requested, WRITES, NOW) == expected
 
 
 def test_a_clock_that_was_set_back_makes_no_grant_longer() -> None:
@@ -115,17 +115,17 @@ def test_what_is_offered_for_a_time_is_the_narrowest_of_use(
     calls: tuple[Action, Action], effects: frozenset[Effect]
 ) -> None:
     """The same call again, and none that touches more; with other arguments where the places say enough."""
-    (granted, asked), facts = calls, ToolFacts(effects=effects, risk="medium", declared=True)
-    touched, touches = {*(granted.resources or ())}, {*(asked.resources or ())}
+    (granted, requested), facts = calls, ToolFacts(effects=effects, risk="medium", declared=True)
+    touched, touches = {*(granted.resources or ())}, {*(requested.resources or ())}
     held = grant(granted, facts)
     assert covers(held, granted, facts, NOW)
-    says_enough = 0 < len(touched) <= 5 and not any("*" in one for one in touched)
+    says_enough = 0 < len(touched) <= 5 and not any("*" in resource for resource in touched)
     may_vary = says_enough and "exec" not in effects
-    assert covers(held, asked, facts, NOW) == (
-        asked.tool == granted.tool
+    assert covers(held, requested, facts, NOW) == (
+        requested.tool == granted.tool
         and touches <= touched
         and bool(touches) == bool(touched)
-        and (may_vary or asked.arguments == granted.arguments)
+        and (may_vary or requested.arguments == granted.arguments)
     )
 
 
@@ -212,9 +212,9 @@ def test_a_grant_of_an_earlier_release_still_says_what_it_covers() -> None:
 
 def test_a_grant_has_one_name_everywhere() -> None:
     """Its number; the short id and the whole id mean it as well."""
-    one = replace(grant(action(A)), id="01ABCDEFGHJKMNPQRSTVWXYZ12")
-    assert name_of(one) == "3"
-    for word in ("3", "TVWXYZ12", "tvwxyz12", one.id):
-        assert is_called(one, word)
+    grant_ = replace(grant(action(A)), id="01ABCDEFGHJKMNPQRSTVWXYZ12")
+    assert name_of(grant_) == "3"
+    for word in ("3", "TVWXYZ12", "tvwxyz12", grant_.id):
+        assert is_called(grant_, word)
     for word in ("4", "WXYZ12", ""):
-        assert not is_called(one, word)
+        assert not is_called(grant_, word)

@@ -158,9 +158,9 @@ def test_the_letter_case_of_a_path_opens_nothing(
 
 def test_two_allow_statements_do_not_add_up() -> None:
     """Each covers one half of the call, neither covers it, so it is denied."""
-    one = statement("one", "allow", resources=("file:/a",))
+    wide = statement("one", "allow", resources=("file:/a",))
     two = statement("two", "allow", resources=("file:/b",))
-    assert effect_of(one, two, ask=query(resources=AB)) == "deny"
+    assert effect_of(wide, two, ask=query(resources=AB)) == "deny"
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_decision_names_the_statements_that_made_it() -> None:
     )
 
 
-def test_a_decision_of_nobody_says_so() -> None:
+def test_a_decision_without_a_statement_says_so() -> None:
     """Nothing matched is a sentence, too."""
     assert PolicySet([]).decide(query(principal=BOB)) == Decision(
         effect="deny", statements=(), reason="no statement allows `tool:write_file` for `web:8`"
@@ -284,7 +284,7 @@ def test_an_explanation_says_what_each_statement_failed_on() -> None:
         statement("unknown", "ask", when={"channel_is_direct": True}),
     ]
     explained = PolicySet(statements).explain(query(resources=("file:/a",), own=True))
-    assert [(one.statement.id, one.matched, one.reason) for one in explained] == [
+    assert [(entry.statement.id, entry.matched, entry.reason) for entry in explained] == [
         ("action", False, "it does not name the action"),
         ("condition", True, ""),
         ("cover", False, "it does not cover every resource"),
@@ -322,7 +322,7 @@ def test_an_explanation_says_what_was_assumed() -> None:
     )
 
 
-# --- why it decided so, in the language of whoever reads it ---------------------------------------
+# --- the reasons of a decision, in the reader's language -------------------------------------------
 
 QUERY = query("command:halt")
 OWN = Reason(statement="mine", note="ask the boss")
@@ -334,7 +334,7 @@ def policy(effect: StatementEffect, note: str = "") -> PolicySet:
 
 
 @pytest.mark.parametrize(
-    ("language", "why"),
+    ("language", "reason"),
     [
         ("en", "`supervised.effects` asks: it does more than read; `mine` asks: ask the boss"),
         (
@@ -344,9 +344,9 @@ def policy(effect: StatementEffect, note: str = "") -> PolicySet:
     ],
 )
 def test_what_ships_is_translated_and_what_an_operator_wrote_is_not(
-    language: Language, why: str
+    language: Language, reason: str
 ) -> None:
-    assert ask_reason((READS, OWN), language) == why
+    assert ask_reason((READS, OWN), language) == reason
 
 
 def test_a_reason_without_a_note_is_a_statement() -> None:
@@ -372,10 +372,12 @@ def test_a_person_reads_why_they_may_not(rules: PolicySet, english: str, german:
 
 
 def test_every_translated_statement_is_one_that_ships_and_says_the_same() -> None:
-    """An id that is renamed would be told in English to everybody."""
-    shipped = [one for level in get_args(Autonomy) for one in assemble(level).statements]
-    notes = {one.id: one.note for one in shipped if one.effect == "ask"}
-    assert {id_: says.en for id_, says in SHIPPED.items()} == notes
+    """The reason of a renamed id would read English to everyone."""
+    shipped = [
+        statement_ for level in get_args(Autonomy) for statement_ in assemble(level).statements
+    ]
+    notes = {statement_.id: statement_.note for statement_ in shipped if statement_.effect == "ask"}
+    assert {id_: note.en for id_, note in SHIPPED.items()} == notes
 
 
 def test_the_reasons_of_a_decision_are_its_statements() -> None:

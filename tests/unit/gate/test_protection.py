@@ -156,7 +156,7 @@ KEPT = (".env", ".Env.local", ".ssh", "tls.KEY", "id_rsa", ".netrc", "gcloud", "
 
 @given(
     above=st.lists(
-        st.sampled_from(("srv", "a b", ".", "é")).map(lambda one: f"x{one}"), max_size=3
+        st.sampled_from(("srv", "a b", ".", "é")).map(lambda name: f"x{name}"), max_size=3
     ),
     name=st.sampled_from(KEPT),
     below=st.lists(st.sampled_from(("x", "deep", ".env.example", "notes.txt")), max_size=4),
@@ -174,7 +174,7 @@ names = st.text("abZ._-", min_size=1, max_size=4).filter(lambda name: name not i
 
 @given(inside=st.lists(names, max_size=4), around=st.lists(names, min_size=1, max_size=3))
 def test_nothing_inside_a_closed_folder_passes(inside: list[str], around: list[str]) -> None:
-    """Whatever the names, in whatever case, the folder is shut."""
+    """With any names, in any case, the folder is closed."""
     root = "/" + "/".join(around)
     resource = "file:" + "/".join([root.swapcase(), *inside])
     assert objection(READS, (resource,), Protected(closed=(root,)))

@@ -64,7 +64,7 @@ def test_a_receipt_is_the_last_line_of_the_result() -> None:
 
 
 @given(fields=ANY_FIELDS, seconds=st.integers(0, 10**11))
-def test_what_was_issued_verifies(fields: Fields, seconds: int) -> None:
+def test_an_issued_receipt_verifies(fields: Fields, seconds: int) -> None:
     """A true receipt is recognised, among several keys too. S2-16."""
     token = issue(KEY, fields, datetime.fromtimestamp(seconds, UTC))
     assert signer([OTHER, KEY, OTHER], fields, token) == KEY
@@ -113,10 +113,10 @@ def test_what_is_not_shaped_like_a_token_fails(token: str) -> None:
     assert issued_at(token) is None
 
 
-def mixed(one: Fields, other: Fields, names: frozenset[str]) -> tuple[Fields, Fields]:
+def mixed(fields: Fields, other: Fields, names: frozenset[str]) -> tuple[Fields, Fields]:
     """Two calls that differ in the named fields at most."""
     changes = {name: getattr(other, name) for name in names}
-    return one, replace(one, **changes)
+    return fields, replace(fields, **changes)
 
 
 NAMES = st.frozensets(st.sampled_from(list(Fields.__struct_fields__)), max_size=2)
@@ -129,9 +129,9 @@ def injective(signed: Callable[[Fields, int], bytes]) -> Callable[[], None]:
     @settings(phases=(Phase.explicit, Phase.generate), database=None)
     @given(pair=PAIRS, seconds=st.integers(0, 3), later=st.integers(0, 3))
     def check(pair: tuple[Fields, Fields], seconds: int, later: int) -> None:
-        one, two = pair
-        same = (one, seconds) == (two, later)
-        assert (signed(one, seconds) == signed(two, later)) == same
+        first, second = pair
+        same = (first, seconds) == (second, later)
+        assert (signed(first, seconds) == signed(second, later)) == same
 
     edges = replace(FIELDS, tool="a|b", arguments="c"), replace(FIELDS, tool="a", arguments="b|c")
     check = example(pair=edges, seconds=1, later=1)(check)
@@ -176,7 +176,7 @@ def test_a_field_that_is_not_signed_is_caught(name: str) -> None:
 
 @given(text=st.text(st.sampled_from("ab\n[]-"), max_size=8))
 def test_a_result_is_taken_apart_again(text: str) -> None:
-    """What was attached is found again, and the text is what it was. S2-17."""
+    """The attached receipt is found again, and the text is unchanged. S2-17."""
     token = issue(KEY, FIELDS, AT)
     assert detach(attach(text, token)) == (text, token)
 
@@ -191,8 +191,8 @@ def test_a_result_without_a_receipt_has_none(content: str) -> None:
 
 def test_tokens_are_found_in_a_text() -> None:
     """Every exact token, in order, and nothing that only begins like one."""
-    one, two = issue(KEY, FIELDS, AT), issue(OTHER, FIELDS, AT)
-    assert find_tokens(f"{one}, `{two}` and {one}x or zc-receipt-1") == (one, two)
+    first, second = issue(KEY, FIELDS, AT), issue(OTHER, FIELDS, AT)
+    assert find_tokens(f"{first}, `{second}` and {first}x or zc-receipt-1") == (first, second)
 
 
 LOOKALIKES = st.lists(
@@ -209,10 +209,10 @@ def test_tool_output_holds_nothing_like_a_receipt(text: str) -> None:
     assert defang(safe) == safe
 
 
-@given(one=LOOKALIKES, two=LOOKALIKES)
-def test_output_may_be_made_harmless_in_pieces(one: str, two: str) -> None:
+@given(first=LOOKALIKES, second=LOOKALIKES)
+def test_output_may_be_made_harmless_in_pieces(first: str, second: str) -> None:
     """What is harmless stays so, and a receipt over the edge of two pieces is found. P7."""
-    assert defang(defang(one) + two) == defang(one + two)
+    assert defang(defang(first) + second) == defang(first + second)
 
 
 def test_a_key_is_not_shown_by_repr() -> None:
@@ -256,10 +256,10 @@ def test_a_key_is_kept_for_so_many_days_after_it_signed_last(tmp_path: Path) -> 
 
 def test_a_clock_that_is_wrong_at_some_starts_loses_no_key(tmp_path: Path) -> None:
     first, second = opened(tmp_path, "one1"), opened(tmp_path, "two2", day=1)
-    both = {first.current, second.current}
-    assert both <= {*opened(tmp_path, "thr3", day=400).every}
-    assert both <= {*opened(tmp_path, "fou4", day=400).every}
-    assert both <= {*opened(tmp_path, "fiv5", day=2).every}
+    key_ids = {first.current, second.current}
+    assert key_ids <= {*opened(tmp_path, "thr3", day=400).every}
+    assert key_ids <= {*opened(tmp_path, "fou4", day=400).every}
+    assert key_ids <= {*opened(tmp_path, "fiv5", day=2).every}
 
 
 def test_starts_before_the_clock_was_set_lose_no_key(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_what_an_earlier_release_left_verifies_and_disproves_nothing(tmp_path: P
 
 
 def test_without_keeping_nothing_reaches_the_disk(tmp_path: Path) -> None:
-    """`keep_days = 0` is memory only, and what was kept before goes (S2-17)."""
+    """`keep_days = 0` is memory only, and the stored keys are deleted (S2-17)."""
     opened(tmp_path, "zero")
     keys = opened(tmp_path, "one1", keep_days=0)
     assert (keys.every, keys.since_s) == ((keys.current,), EPOCH.timestamp())

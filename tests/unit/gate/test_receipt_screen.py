@@ -123,8 +123,8 @@ def test_ordinary_text_is_not_held() -> None:
 
 def test_what_is_proven_stands_beside_the_text_each_once() -> None:
     """A mark names the call: tool, outcome, time, and the call's own line; the clock is UTC (P7)."""
-    said = screen(f"I ran {TRUE}, `{TRUE}` and {OLD}; {FALSE}.", lookup)
-    shown, receipts = take_out(said, lookup, "(below)")
+    screened = screen(f"I ran {TRUE}, `{TRUE}` and {OLD}; {FALSE}.", lookup)
+    shown, receipts = take_out(screened, lookup, "(below)")
     assert shown == f"I ran (below), (below) and (below); {FALSE_MARK}."
     assert [receipt.token for receipt in receipts] == [TRUE, OLD]
     assert [receipt.line() for receipt in receipts] == [
@@ -300,7 +300,7 @@ def test_while_a_text_grows_the_beginning_of_a_disguised_credential_is_held_back
     shown = [
         screen_shown(f"it is {token[:end]}", REDACTOR, growing=True) for end in range(len(token))
     ]
-    assert [one for one in shown if "_a" in one] == []
+    assert [frame for frame in shown if "_a" in frame] == []
     value = "p\u0430ssword: a1b2c3d4e5f6"
     frames = [screen_shown(value[:end], REDACTOR, growing=True) for end in range(len(value))]
     assert [frame for frame in frames if "a1" in frame] == []

@@ -56,13 +56,13 @@ async def gated(house: House, name: str) -> tuple[Frozen, Approval | None]:
     frozen = frozen_in(batch)
     if isinstance(verdict, Allowed):
         return frozen, None
-    asked = batch.approvals[0]
-    return frozen, replace(asked, state="approved", by="Ann", answerer=ANN.identity, at=EPOCH)
+    approval = batch.approvals[0]
+    return frozen, replace(approval, state="approved", by="Ann", answerer=ANN.identity, at=EPOCH)
 
 
-def refusal(why: str, *, by: str) -> Stopped:
-    """A refusal that reads the same for the model and for somebody who reads English."""
-    return Stopped(reason=why, for_people=why, by=by)
+def refusal(reason: str, *, by: str) -> Stopped:
+    """A refusal that reads the same for the model and for a person who reads English."""
+    return Stopped(reason=reason, for_people=reason, by=by)
 
 
 async def test_people_read_in_their_language_why_a_call_is_stopped() -> None:
@@ -74,8 +74,12 @@ async def test_people_read_in_their_language_why_a_call_is_stopped() -> None:
     house.tools = [dataclasses.replace(SHELL, touches=names_a_secret_file)]
     moved = await house.gate().recheck(frozen, german)
     house.tools = []
-    gone = await house.gate().recheck(frozen, german)
-    assert [(one.reason, one.for_people) for one in (moved, gone) if isinstance(one, Stopped)] == [
+    removed = await house.gate().recheck(frozen, german)
+    assert [
+        (verdict.reason, verdict.for_people)
+        for verdict in (moved, removed)
+        if isinstance(verdict, Stopped)
+    ] == [
         (
             "what it would touch has changed since",
             "was er berühren würde, hat sich seitdem geändert",
@@ -114,12 +118,12 @@ async def test_an_approval_lets_only_its_own_call_run() -> None:
     assert approval is not None
     gate = house.gate()
     elsewhere = replace(SETTING, context=replace(CONTEXT, conversation=ConversationId("01X")))
-    somebody = replace(SETTING, context=replace(CONTEXT, principal=replace(BOB, id="web:9")))
+    other_person = replace(SETTING, context=replace(CONTEXT, principal=replace(BOB, id="web:9")))
     found = [
         await gate.recheck(frozen, SETTING, replace(approval, action=ActionId("01OTHER"))),
         await gate.recheck(frozen, SETTING, replace(approval, action_hash="0" * 64)),
         await gate.recheck(frozen, elsewhere, approval),
-        await gate.recheck(frozen, somebody, approval),
+        await gate.recheck(frozen, other_person, approval),
     ]
     assert found == [refusal("it is not the call that was decided about", by="integrity")] * 4
 
@@ -158,7 +162,7 @@ async def test_a_yes_counts_only_while_its_giver_may_give_it(
 
 
 async def test_an_approval_of_yesterday_starts_nothing() -> None:
-    """The daemon was down since; whoever approved it does not expect it any more (P5)."""
+    """The daemon was down since; its approver does not expect it any more (P5)."""
     house = House()
     frozen, approval = await gated(house, "shell")
     assert approval is not None
@@ -214,7 +218,7 @@ async def test_a_deny_since_then_wins() -> None:
     assert stopped.reason.startswith("`halt.active` denies it")
 
 
-async def test_what_was_decided_just_now_stands_while_nothing_has_changed() -> None:
+async def test_a_fresh_decision_stands_while_nothing_has_changed() -> None:
     """Neither the policy, nor what the call touches: it is not decided twice for nothing."""
     house = House()
     batch = await house.decide(call("read_file"))
@@ -255,7 +259,7 @@ async def test_a_halt_while_a_call_says_what_it_touches_wins() -> None:
     assert halted.by == "policy"
 
 
-async def test_what_was_decided_by_the_clock_is_decided_again() -> None:
+async def test_a_decision_by_the_clock_is_made_again() -> None:
     """To say what it touches may take a tool seconds; when those are over the hour may be another."""
     house = House(clock=ManualClock(EPOCH.replace(hour=17, minute=59, second=59)))
     by_day = Statement(
@@ -274,7 +278,7 @@ async def test_what_was_decided_by_the_clock_is_decided_again() -> None:
     assert stopped.by == "policy"
 
 
-async def test_protection_is_asked_again() -> None:
+async def test_protection_is_checked_again() -> None:
     """What became protected since is protected."""
     house = House()
     frozen, approval = await gated(house, "write_file")
@@ -293,7 +297,7 @@ async def test_protection_is_asked_again() -> None:
 
 
 async def test_an_allow_that_became_an_ask_does_not_run_unasked() -> None:
-    """The policy of now counts: a yes is needed that nobody gave."""
+    """The policy of now counts: an approval is needed, and there is none."""
     house = House(policy=assemble("full"))
     frozen, approval = await gated(house, "write_file")
     assert approval is None
@@ -345,12 +349,12 @@ def gate(workspace: Path, *statements: Statement) -> Gate:
         clock=ManualClock(),
         ids=CountingIds(),
         settings=LiveConfig(Config(approvals=ApprovalSettings(timeout_s=900)), ()),
-        approvers=lambda _principal, here, _tools: (Reader(address=here),),
+        approvers=lambda _principal, address, _tools: (Reader(address=address),),
         approver_now=lambda _identity, _tool: None,
     )
 
 
-async def told(
+async def outcome_of(
     workspace: Path, name: str, arguments: str, *statements: Statement, yes: bool = False
 ) -> str:
     """Decide, answer a question with yes, check again, and run, as a turn does."""
@@ -376,7 +380,7 @@ async def test_a_search_of_everything_finds_nothing_of_what_is_denied_or_protect
     workspace: Path,
 ) -> None:
     """A deny, `.env`, `.ssh` and the daemon's own files are skipped, and counted (P3, S3-23)."""
-    found = await told(workspace, "search_files", '{"pattern": "hunter"}', DENY, ASK)
+    found = await outcome_of(workspace, "search_files", '{"pattern": "hunter"}', DENY, ASK)
     assert found == (
         "a.txt:1: hunter2 of a.txt\n[skipped 7 paths: protected, or not allowed by the policy]"
     )
@@ -384,7 +388,7 @@ async def test_a_search_of_everything_finds_nothing_of_what_is_denied_or_protect
 
 async def test_a_list_names_nothing_of_what_is_denied_or_protected(workspace: Path) -> None:
     """A name can be the secret; the folder that a deny speaks about the inside of has one."""
-    listed = await told(workspace, "list_files", '{"depth": 9}', DENY)
+    listed = await outcome_of(workspace, "list_files", '{"depth": 9}', DENY)
     assert [line.partition(" ")[0] for line in listed.splitlines()] == [
         "a.txt", "deep/", "plans/", "private/", "deep/private/", "plans/d", "[skipped",
     ]  # fmt: skip
@@ -405,16 +409,16 @@ async def test_a_walk_that_is_covered_whole_is_decided_as_a_whole(
 ) -> None:
     """Only what lies within a larger walk is skipped."""
     arguments = f'{{"pattern": "hunter", "path": "{path}"}}'
-    assert await told(workspace, "search_files", arguments, *statements) == verdict
+    assert await outcome_of(workspace, "search_files", arguments, *statements) == verdict
 
 
-async def test_a_yes_opens_what_was_asked_about_and_nothing_else(workspace: Path) -> None:
+async def test_an_approval_opens_what_was_asked_about_and_nothing_else(workspace: Path) -> None:
     """The approver saw `ask-plans`; what another statement asks about stays shut."""
     (workspace / "plans" / "later").mkdir()
     (workspace / "plans" / "later" / "e").write_text("hunter2", encoding="utf-8")
     other = statement("ask-later", "ask", resources=("file:*/later/*",))
-    asked = '{"pattern": "hunter", "path": "plans"}'
-    found = await told(workspace, "search_files", asked, ASK, other, yes=True)
+    arguments = '{"pattern": "hunter", "path": "plans"}'
+    found = await outcome_of(workspace, "search_files", arguments, ASK, other, yes=True)
     assert found == (
         "plans/d:1: hunter2 of plans/d\n[skipped 1 path: protected, or not allowed by the policy]"
     )
@@ -431,7 +435,7 @@ async def test_an_allow_has_to_cover_all_below(workspace: Path) -> None:
     assert (isinstance(within, Allowed), isinstance(beyond, Denied)) == (True, True)
 
 
-def test_who_is_out_does_nothing_whatever_is_asked() -> None:
+def test_a_revoked_person_may_do_nothing() -> None:
     """A command and an answer too, and a command has no resources to protect (P4)."""
     policy, nothing = assemble("full"), Protected(closed=())
     command = query("command:help")
@@ -448,14 +452,17 @@ def test_who_is_out_does_nothing_whatever_is_asked() -> None:
 async def test_a_name_that_is_composed_otherwise_is_the_same_name(
     workspace: Path, written: Literal["NFC", "NFD"], on_disk: Literal["NFC", "NFD"]
 ) -> None:
-    """Nobody sees in which of its two forms they typed an \xfc, or a disk keeps it."""
+    """The two forms look the same, whichever was typed for an \xfc, or a disk keeps it."""
     folder = unicodedata.normalize(on_disk, "M\xfcller")
     (workspace / folder).mkdir()
     (workspace / folder / "a").write_text("swordfish", encoding="utf-8")
     pattern = unicodedata.normalize(written, "file:*/M\xfcller*")
     entry = {"id": "x", "effect": "deny", "principals": ["anyone"], "actions": ["*"]}
     (deny,) = configured([{**entry, "resources": [pattern]}])
-    searched = await told(workspace, "search_files", '{"pattern": "."}', deny)
+    searched = await outcome_of(workspace, "search_files", '{"pattern": "."}', deny)
     assert "swordfish" not in searched
-    assert "ller" not in await told(workspace, "list_files", "{}", deny)
-    assert await told(workspace, "read_file", json.dumps({"path": f"{folder}/a"}), deny) == "denied"
+    assert "ller" not in await outcome_of(workspace, "list_files", "{}", deny)
+    assert (
+        await outcome_of(workspace, "read_file", json.dumps({"path": f"{folder}/a"}), deny)
+        == "denied"
+    )

@@ -66,10 +66,10 @@ def test_what_each_autonomy_does_with_a_tool(
         ("full", False, "allow"),
     ],
 )
-def test_a_file_goes_to_a_group_only_if_somebody_says_so(
+def test_a_file_goes_to_a_group_only_after_an_approval(
     autonomy: Autonomy, direct: bool | None, expected: str
 ) -> None:
-    """Everybody there gets it, and nobody else where a person is alone; not known counts as a group."""
+    """In a group every member gets it, in private the person alone; an unknown chat counts as a group."""
     ask = replace(query("tool:send_file", principal=BOB, facts=READS), direct=direct)
     assert assemble(autonomy).decide(ask).effect == expected
 
@@ -153,10 +153,10 @@ def test_the_statements_of_an_operator_join_the_shipped_ones() -> None:
     mine = statement("mine", "deny", actions=("tool:notes_*",))
     policy = assemble("full", [mine])
     assert policy.decide(query("tool:notes_add", facts=WRITES)).statements == ("mine",)
-    assert {one.id for one in policy.statements} == {
+    assert {statement_.id for statement_ in policy.statements} == {
         "mine",
         "base.approvers",
-        *(one.id for one in (*BASE, *autonomy_statements("full"))),
+        *(statement_.id for statement_ in (*BASE, *autonomy_statements("full"))),
     }
 
 

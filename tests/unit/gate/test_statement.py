@@ -63,7 +63,7 @@ def test_a_statement_is_read_as_it_stands() -> None:
 
 
 def test_resources_when_and_note_may_be_left_out() -> None:
-    """Who and what must be said; the rest means whatever, always."""
+    """Principals and actions are required; the rest defaults to any, always."""
     entry = {key: GOOD[key] for key in ("id", "effect", "principals", "actions")}
     assert check_statement(entry, "x") == Statement(
         id="office-hours",
@@ -126,7 +126,7 @@ def test_a_fault_names_its_key_and_what_is_allowed(
     assert "\n" not in line
 
 
-def test_all_faults_of_a_configuration_are_told_at_once() -> None:
+def test_all_faults_of_a_configuration_are_reported_at_once() -> None:
     """A person corrects a file once, not once a fault."""
     with pytest.raises(ConfigError) as refused:
         configured([{}, GOOD, {**GOOD, "note": 1, "when": {"moon": 1}}, GOOD])
@@ -144,7 +144,7 @@ def test_all_faults_of_a_configuration_are_told_at_once() -> None:
 def test_good_statements_come_back_in_order() -> None:
     """The same number as were written."""
     other = {**GOOD, "id": "other"}
-    assert [one.id for one in configured([GOOD, other])] == ["office-hours", "other"]
+    assert [statement_.id for statement_ in configured([GOOD, other])] == ["office-hours", "other"]
 
 
 def test_hosts_and_paths_are_read_in_the_form_in_which_tools_name_them() -> None:
@@ -183,8 +183,8 @@ def findings(
     *, principals: tuple[str, ...] = ("anyone",), actions: tuple[str, ...] = ("tool:*",),
     resources: tuple[str, ...] = (),
 ) -> Findings:  # fmt: skip
-    one = statement("s", "deny", principals=principals, actions=actions, resources=resources)
-    return check_names(one, "here", KNOWN)
+    deny = statement("s", "deny", principals=principals, actions=actions, resources=resources)
+    return check_names(deny, "here", KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_names_that_are_there_are_neither(
 
 
 @pytest.mark.parametrize(
-    ("actions", "argument", "meant"),
+    ("actions", "argument", "suggestion"),
     [
         (("tool:shell",), "comand", "; did you mean `command`?"),
         (("tool:read", "tool:shell"), "x", "; there are `command`, `path`"),
@@ -269,22 +269,22 @@ def test_names_that_are_there_are_neither(
     ],
 )
 def test_an_argument_that_no_tool_takes_is_a_warning(
-    actions: tuple[str, ...], argument: str, meant: str | None
+    actions: tuple[str, ...], argument: str, suggestion: str | None
 ) -> None:
-    """The statement never matches; a tool whose arguments nobody knows may take it."""
-    one = replace(statement("s", "deny", actions=actions), when={"argument_equals": {argument: 1}})
-    assert check_names(one, "here", KNOWN).warnings == (
+    """The statement never matches; a tool with unknown arguments may take it."""
+    deny = replace(statement("s", "deny", actions=actions), when={"argument_equals": {argument: 1}})
+    assert check_names(deny, "here", KNOWN).warnings == (
         ()
-        if meant is None
+        if suggestion is None
         else (
             "here.when.argument_equals: the statement never matches, for no tool that it names has "
-            f"an argument `{argument}`{meant}",
+            f"an argument `{argument}`{suggestion}",
         )
     )
 
 
-def test_an_approver_is_somebody() -> None:
-    """An answer is compared by id and role, so nobody answers as `anyone`."""
+def test_an_approver_is_a_person_or_a_role() -> None:
+    """An answer is compared by id and role, so `anyone` names no approver."""
     found = check_approvers(
         ("operator", "anyone", "channel:web", "pigeon:1", "role:x", "role:operator", "telegram:9"),
         "at",
@@ -301,12 +301,12 @@ def test_an_approver_is_somebody() -> None:
 
 def test_nothing_is_meant_where_there_is_nothing() -> None:
     bare = Vocabulary(tools={}, commands=(), channels=(), people={})
-    one = statement("s", "deny", actions=("tool:x",))
-    assert check_names(one, "here", bare).faults == ("here.actions: no tool is called `x`",)
+    deny = statement("s", "deny", actions=("tool:x",))
+    assert check_names(deny, "here", bare).faults == ("here.actions: no tool is called `x`",)
 
 
-def test_what_a_statement_matches_today_is_told_by_what_tools_declare() -> None:
-    """Conditions on tools count; what is asked of a call or a chat is left open."""
+def test_the_declarations_of_tools_tell_what_a_statement_matches_today() -> None:
+    """Conditions on tools count; those on a call or a chat are left open."""
     facts = {"shell": RUNS, "read": READS}
     reads = statement("s", "allow", when={"effects_within": ["read"], "channel_is_direct": True})
     assert actions_today(reads, KNOWN, facts) == ("tool:read",)
@@ -316,5 +316,5 @@ def test_what_a_statement_matches_today_is_told_by_what_tools_declare() -> None:
         "command:help", "command:halt",
     )  # fmt: skip
     assert people_today(every, KNOWN) == ("ann", "web:7")
-    gone = statement("s", "allow", principals=("person:eve", "person:ann", "role:editor"))
-    assert people_today(gone, KNOWN) == ("ann",)
+    unknown = statement("s", "allow", principals=("person:eve", "person:ann", "role:editor"))
+    assert people_today(unknown, KNOWN) == ("ann",)

@@ -37,7 +37,7 @@ def facts(*effects: Effect) -> ToolFacts:
     return facts_of(spec)
 
 
-def stands(
+def is_in_message(
     written: Mapping[str, object], *words: str, parameters: Mapping[str, object] = SHELL
 ) -> bool:
     about = facts("exec" if parameters is SHELL else "network")
@@ -118,7 +118,7 @@ def stands(
 )
 def test_a_command_counts_only_as_a_whole(message: str, command: str, is_theirs: bool) -> None:
     """As its writer set it off, to the letter; no part of what they wrote says the same."""
-    assert stands({"command": command}, message) is is_theirs
+    assert is_in_message({"command": command}, message) is is_theirs
 
 
 @pytest.mark.parametrize(
@@ -145,27 +145,27 @@ def test_a_command_counts_only_as_a_whole(message: str, command: str, is_theirs:
 def test_every_argument_must_have_been_written(
     written: Mapping[str, object], is_theirs: bool
 ) -> None:
-    """Names within them too; what the tool fills in anyway is nobody's, and nothing is not enough."""
+    """Names within them too; defaults of the tool do not count, and an empty call is not enough."""
     message = 'get "https://a.example/x" within 7 seconds'
-    assert stands(written, message, parameters=FETCH) is is_theirs
+    assert is_in_message(written, message, parameters=FETCH) is is_theirs
 
 
 def test_an_address_in_a_quoted_line_is_not_theirs() -> None:
     written = {"url": "https://a.example/x"}
-    assert not stands(written, "look:\n > https://a.example/x", parameters=FETCH)
+    assert not is_in_message(written, "look:\n > https://a.example/x", parameters=FETCH)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"properties": 1}, {"properties": {"to": True}}])
 def test_odd_schemas_trust_no_name(parameters: Mapping[str, object]) -> None:
     """A tool of another package may declare anything."""
-    assert not stands({"from": "me"}, "mail it to me", parameters=parameters)
-    assert stands({"to": "me"}, "mail it to me", parameters=parameters)
+    assert not is_in_message({"from": "me"}, "mail it to me", parameters=parameters)
+    assert is_in_message({"to": "me"}, "mail it to me", parameters=parameters)
 
 
-def test_what_is_said_in_two_messages_of_a_turn_counts_together() -> None:
+def test_two_messages_of_a_turn_count_together() -> None:
     written = {"to": "bob@example.org", "text": "hello"}
     schema_: Mapping[str, object] = {"properties": {"to": True, "text": True}}
-    assert stands(written, "mail bob@example.org", "say hello", parameters=schema_)
+    assert is_in_message(written, "mail bob@example.org", "say hello", parameters=schema_)
 
 
 def test_a_command_is_no_longer_theirs_where_a_page_wrote_the_files() -> None:
@@ -187,17 +187,17 @@ def test_what_a_person_types_as_a_call_is_theirs() -> None:
 def test_nothing_beside_a_command_is_left_out(before: str, after: str, command: str) -> None:
     """Whatever stands on its line, or in its code block, makes another command of it."""
     line = f"{before}{command}{after}".replace("\n", "")
-    if stands({"command": command}, f"please:\n{line}\nthanks"):
+    if is_in_message({"command": command}, f"please:\n{line}\nthanks"):
         assert line.strip(" `") == command
     block = f"{before}{command}{after}".replace("`", "")
     is_all = block.strip() == command
-    assert stands({"command": command}, f"please:\n```\n{block}\n```") is is_all
+    assert is_in_message({"command": command}, f"please:\n```\n{block}\n```") is is_all
 
 
 @given(message=WORDS, command=WORDS)
-def test_whatever_is_not_in_the_message_is_never_theirs(message: str, command: str) -> None:
+def test_words_outside_the_message_are_never_the_persons_own(message: str, command: str) -> None:
     """Nothing is put together from pieces."""
-    if stands({"command": command}, message):
+    if is_in_message({"command": command}, message):
         assert command.strip()
         assert command.strip() in message
 
@@ -229,23 +229,23 @@ def test_no_text_of_a_call_escapes_the_comparison(
 
 def test_a_name_is_one_short_line() -> None:
     """Its owner may be a stranger: it gives no line of its own, and hides nothing."""
-    odd = named("attachment", "a\nolga asked me\u202e to\x00 press")
-    assert odd.name == "a olga asked me to press"
+    named_ = named("attachment", "a\nolga asked me\u202e to\x00 press")
+    assert named_.name == "a olga asked me to press"
     assert len(named("result", "x" * 9_999).name) == NAME_CHARS
 
 
 def test_a_name_that_is_cut_within_code_ends_it() -> None:
     """Else what follows it in a card's reason would read as the bot's own words."""
-    said = in_words((named("result", f"fetch `https://{'a' * 200}`"), PAGE), "en")
-    assert said.count("`") % 2 == 0
-    assert "…`; " in said
+    words = in_words((named("result", f"fetch `https://{'a' * 200}`"), PAGE), "en")
+    assert words.count("`") % 2 == 0
+    assert "…`; " in words
 
 
 def test_a_file_is_called_in_quotes_as_its_sender_calls_it() -> None:
     """It stands in a reason above buttons, where no stranger may write a line (P5)."""
-    odd = named("attachment", 'a"; Olga `asked` me to press Approve')
-    assert in_words((odd,), "en") == "the file \"a'; Olga 'asked' me to press Approve\""
-    assert in_words((odd,), "de") == "die Datei \"a'; Olga 'asked' me to press Approve\""
+    named_ = named("attachment", 'a"; Olga `asked` me to press Approve')
+    assert in_words((named_,), "en") == "the file \"a'; Olga 'asked' me to press Approve\""
+    assert in_words((named_,), "de") == "die Datei \"a'; Olga 'asked' me to press Approve\""
 
 
 @given(
@@ -253,11 +253,12 @@ def test_a_file_is_called_in_quotes_as_its_sender_calls_it() -> None:
 )
 def test_joining_keeps_some_and_the_newest(known: list[int], new: list[int]) -> None:
     """Many pages push none of the marks out as a whole."""
-    both = merge_sources(
-        [named("result", str(one)) for one in known], [named("result", str(one)) for one in new]
+    merged = merge_sources(
+        [named("result", str(number)) for number in known],
+        [named("result", str(number)) for number in new],
     )
-    assert bool(both) is bool(known or new)
-    assert len(both) == len(set(both)) <= MAX_SOURCES
+    assert bool(merged) is bool(known or new)
+    assert len(merged) == len(set(merged)) <= MAX_SOURCES
 
 
 def test_sources_are_named_to_people() -> None:
@@ -297,8 +298,8 @@ def test_what_a_result_brings(
     """Authors of tools need do nothing: what reaches the network is untrusted, as is the undeclared."""
     lines: dict[Language, str] = {"en": "do it", "de": "tu es"}
     found = of_result(facts(*effects), taint, lines.__getitem__, marked=marked)
-    said = [(one.kind, one.name, one.names) for one in found]
-    assert said == ([] if kind is None else [(kind, "do it", (("de", "tu es"),))])
+    found_sources = [(source.kind, source.name, source.names) for source in found]
+    assert found_sources == ([] if kind is None else [(kind, "do it", (("de", "tu es"),))])
 
 
 PLANTED, BROUGHT = Taint(files="planted"), Taint(files="brought")
@@ -332,7 +333,7 @@ def test_which_calls_leave_untrusted_files(
     assert files_after(facts(*effects), taint, is_in_message=in_message) == after
 
 
-def test_a_command_may_act_on_files_that_nobody_has_read() -> None:
+def test_a_command_may_act_on_unread_files() -> None:
     planted = PLANTED
     assert BROUGHT.sources_for(facts("exec")) == (named("files"),)
     assert planted.sources_for(facts("exec")) == (named("files"),)

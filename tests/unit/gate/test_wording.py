@@ -104,20 +104,20 @@ TOASTS: dict[str, tuple[AnswerResult[Approval], str]] = {
 
 
 @pytest.mark.parametrize("name", TOASTS)
-def test_whoever_answers_reads_what_came_of_it(name: str) -> None:
+def test_the_approver_reads_the_result_of_their_answer(name: str) -> None:
     """Each result has its own line. P5, P10."""
     result, expected = TOASTS[name]
     assert toast(result, "en") == expected
 
 
 def test_a_question_says_where_it_stands() -> None:
-    """An open question names its deadline; a stop by nobody names nobody. P5."""
+    """An open question names its deadline; a stop without a person names none. P5."""
     assert ended(OPEN, "en") == "open until 12:03:59 UTC"
     assert ended(replace(STOPPED, by=""), "en") == "too late: the turn was stopped"
 
 
-def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:
-    """A refusal, a timeout, nobody reachable and a stop are different sentences. P5, K8."""
+def test_the_model_reads_why_a_call_did_not_run() -> None:
+    """A refusal, a timeout, no reachable approver and a stop are different sentences. P5, K8."""
     sentences = [refusal_for_model(found) for found in (DENIED, WHY, EXPIRED, STOPPED)]
     sentences.append(unreachable("shell"))
     assert len(set(sentences)) == 5
@@ -158,15 +158,18 @@ def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:
 def test_a_person_reads_what_is_written_for_people(
     approval: Approval, english: str, german: str
 ) -> None:
-    """Who called the tool themselves is not told what a model should do next. P10."""
-    assert [refusal_for_people(approval, one) for one in ("en", "de")] == [english, german]
+    """A person who called the tool does not read what a model should do next. P10."""
+    assert [refusal_for_people(approval, language) for language in ("en", "de")] == [
+        english,
+        german,
+    ]
 
 
 RECEIPT = "[receipt: zc-receipt-1-" + "a" * 43 + "]"
 
 
 @pytest.mark.parametrize(
-    ("content", "told", "expected"),
+    ("content", "for_people", "expected"),
     [
         (f"{head_of('shell')}```\nhi\n```", "", "`shell` liefert:\n```\nhi\n```"),
         (head_of("shell", "; invisible: 3") + "x", "", "`shell` liefert:\nx"),
@@ -176,12 +179,12 @@ RECEIPT = "[receipt: zc-receipt-1-" + "a" * 43 + "]"
     ],
 )
 def test_a_result_is_read_by_a_person_in_their_words(
-    content: str, told: str, expected: str
+    content: str, for_people: str, expected: str
 ) -> None:
     """The wrapping that is for the model goes, what the tool said and its receipt stay."""
     for tail in ("", f"\n{RECEIPT}"):
         result = ToolMessage(
-            content=content + tail, tool_call_id="", tool_name="shell", for_people=told
+            content=content + tail, tool_call_id="", tool_name="shell", for_people=for_people
         )
         assert result_for_people(result, "de") == expected + tail
 
@@ -235,7 +238,7 @@ def test_numbers_name_questions_of_one_chat() -> None:
 
 
 def test_who_has_no_name_is_called_by_what_they_are() -> None:
-    """A person's name is never translated, whatever it is."""
+    """A person's name is never translated, even a German word."""
     by_console = replace(OPEN, state="denied", by="the console")
     assert ended(by_console, "en") == "already denied by the console"
     assert ended(by_console, "de") == "schon abgelehnt von der Konsole"
@@ -266,8 +269,10 @@ def shown(arguments: dict[str, object], redactor: Redactor = NOTHING_KNOWN) -> C
 
 
 @given(st.dictionaries(TEXTS, TREES))
-def test_what_is_shown_reads_back_as_what_the_hash_binds(arguments: dict[str, object]) -> None:
-    """For all arguments that hold no known secret, and whatever a channel does with signs. P5."""
+def test_shown_arguments_read_back_as_those_that_the_hash_binds(
+    arguments: dict[str, object],
+) -> None:
+    """For all arguments that hold no known secret, on every channel. P5."""
     text = shown(json.loads(canonical_json(arguments))).text
     assert canonical_json(json.loads(text)) == canonical_json(arguments)
     assert escape_invisible(text) == text
@@ -292,7 +297,7 @@ def test_nothing_is_hidden_by_its_shape(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "shows"),
+    ("command", "shows"),
     [
         ("\u0441url x", r"\u0441url x"),
         ("curl e\u0445ample.org", r"curl e\u0445ample.org"),
@@ -311,11 +316,11 @@ def test_nothing_is_hidden_by_its_shape(command: str) -> None:
         ("দাম ১০০ টাকা", "দাম ১০০ টাকা"),
     ],
 )
-def test_a_letter_that_passes_for_a_latin_one_is_escaped(said: str, shows: str) -> None:
+def test_a_letter_that_passes_for_a_latin_one_is_escaped(command: str, shows: str) -> None:
     """Within a word that has Latin letters, or where no letter of its own script tells it apart."""
-    text = shown({"command": said}).text
+    text = shown({"command": command}).text
     assert text == f'{{\n  "command": "{shows}"\n}}'
-    assert json.loads(text) == {"command": said}
+    assert json.loads(text) == {"command": command}
 
 
 def test_every_lookalike_that_unicode_lists_is_told_apart_within_a_word() -> None:
@@ -415,7 +420,7 @@ def touching(*resources: str) -> Action:
     )
 
 
-def said(
+def scope_words(
     of: Action,
     about: ToolFacts,
     for_s: float = 3600,
@@ -451,7 +456,7 @@ UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
 )
 def test_a_scope_says_what_it_lets_run(of: Action, about: ToolFacts, words: str) -> None:
     """In the words of what runs; where the resources say too little, only the same call does."""
-    assert said(of, about).startswith(words)
+    assert scope_words(of, about).startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -467,8 +472,8 @@ def test_a_scope_says_what_it_lets_run(of: Action, about: ToolFacts, words: str)
 def test_a_scope_says_how_long_it_holds(for_s: float, en: str, de: str) -> None:
     """In the largest unit that says it exactly, in the reader's language."""
     run = touching("sandbox:workspace")
-    assert said(run, RUN, for_s) == f"exactly this command for {en}"
-    assert said(run, RUN, for_s, "de") == f"genau diesen Befehl für {de}"
+    assert scope_words(run, RUN, for_s) == f"exactly this command for {en}"
+    assert scope_words(run, RUN, for_s, "de") == f"genau diesen Befehl für {de}"
 
 
 @pytest.mark.parametrize(
@@ -484,5 +489,5 @@ def test_a_scope_says_how_long_it_holds(for_s: float, en: str, de: str) -> None:
 )
 def test_a_file_is_called_as_it_is_in_its_workspace(file: str, shown: str) -> None:
     """A path of the workspace is relative there; every other one begins at the root (P5)."""
-    words = said(touching(f"file:{file}"), WRITE, workspace="/w/c")
+    words = scope_words(touching(f"file:{file}"), WRITE, workspace="/w/c")
     assert words == f"any content into `{shown}` for 1 hour"

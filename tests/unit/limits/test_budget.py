@@ -41,7 +41,7 @@ BEN = "ben"
 def uses(tokens: int, *calls: ToolCall) -> Answer:
     """An answer of so many tokens, two or more: what is not reported is estimated."""
     usage = UsageReported(usage=Usage(input_tokens=tokens - 1, output_tokens=1))
-    made = tuple(ToolCallReady(call=one) for one in calls)
+    made = tuple(ToolCallReady(call=call) for call in calls)
     return (TextDelta(text="so"), *made, usage, Finished(reason="tool_calls" if made else "stop"))
 
 
@@ -50,8 +50,8 @@ LOOK = call("look")
 
 async def left(house: House, who: str = "person:ben") -> list[int]:
     """How many percent of the budgets are used, the house's first."""
-    whose = Principal(id=who, roles=frozenset(), channel="chat", sender=BEN)
-    return [level.percent for level in await house.services.budget.levels(whose)]
+    person = Principal(id=who, roles=frozenset(), channel="chat", sender=BEN)
+    return [level.percent for level in await house.services.budget.levels(person)]
 
 
 # --- prices --------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_a_price_is_known_or_it_is_not(
         (1_234_567_890, "$1,234.57", "1.234,57 $"),
     ],
 )
-def test_money_is_said_as_it_is_written(micros: int, english: str, german: str) -> None:
+def test_money_is_formatted_for_each_language(micros: int, english: str, german: str) -> None:
     """A little of it is not nothing."""
     assert (Dollars(micros=micros).to("en"), Dollars(micros=micros).to("de")) == (english, german)
 
@@ -142,7 +142,7 @@ async def test_a_turn_has_a_bound_unless_it_is_taken_away(world: World) -> None:
         assert len(world.model.requests) == 2
 
 
-async def test_who_nears_the_bound_of_a_turn_is_told_once_before_it_ends(world: World) -> None:
+async def test_a_turn_near_its_bound_is_announced_once_before_it_ends(world: World) -> None:
     """While it runs, of whichever bound is nearest; then it stops there (S4-17, K1)."""
     world.configure(budget=BudgetSettings(turn_tokens=1000))
     world.model.will(*(uses(spent, LOOK) for spent in (100, 100, 600, 90, 110)))
@@ -182,8 +182,8 @@ async def test_who_nears_the_bound_of_a_turn_is_told_once_before_it_ends(world: 
 def test_a_turn_nears_a_bound_or_does_not(progress: Progress, warning: str | None) -> None:
     """At 80 % of rounds, tokens or money, or where one more such round would be the last."""
     near = limit_warning(progress)
-    said = None if near is None else near.to("en").replace("the budget for one answer,", "…")
-    assert said == (None if warning is None else f"{warning}, is used; I stop there")
+    text = None if near is None else near.to("en").replace("the budget for one answer,", "…")
+    assert text == (None if warning is None else f"{warning}, is used; I stop there")
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,9 @@ async def test_a_long_turn_is_warned_before_it_is_stopped(
     world.model.will(uses(40, LOOK), uses(45, LOOK), uses(20, LOOK), uses(2))
     async with world.running() as house:
         await house.say("look", BEN)
-        told = house.texts(BEN)
-        assert (len(told), told.count(warning)) == (2, 1)
-        assert sum("is used up" in one for one in told) == 1
+        texts = house.texts(BEN)
+        assert (len(texts), texts.count(warning)) == (2, 1)
+        assert sum("is used up" in text for text in texts) == 1
 
 
 async def test_operators_hear_of_the_day_while_a_long_turn_uses_it(world: World) -> None:
@@ -246,7 +246,7 @@ async def test_operators_hear_of_the_day_while_a_long_turn_uses_it(world: World)
 
 
 async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
-    """Who writes is told when it goes on, operators once; the next day all is there again (P10)."""
+    """The writer reads when it goes on, operators read it once; the next day all is there again (P10)."""
     world.configure(budget=BudgetSettings(day_tokens=1000))
     world.model.will(uses(790), uses(20), uses(200), uses(7))
     async with world.running() as house:
@@ -270,7 +270,7 @@ async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
 
 
 async def test_a_persons_share_is_theirs_alone(world: World) -> None:
-    """Another's goes on; whoever nears theirs is told once, and again when it is used up."""
+    """Another's goes on; a person near their share reads that once, and again when it is used up."""
     world.configure(budget=BudgetSettings(person_day_tokens=100))
     world.model.will(uses(85), uses(2), uses(20), uses(2))
     async with world.running() as house:
@@ -289,7 +289,7 @@ async def test_a_persons_share_is_theirs_alone(world: World) -> None:
         assert house.texts()[-1] == "so"
 
 
-async def test_an_operator_is_told_once_of_their_own_share_and_of_the_day(world: World) -> None:
+async def test_an_operator_reads_once_of_their_own_share_and_of_the_day(world: World) -> None:
     """What they read as its person they don't read as an operator, in the same chat."""
     world.configure(budget=BudgetSettings(day_tokens=120, person_day_tokens=100))
     world.model.will(uses(101))
@@ -322,8 +322,8 @@ async def test_a_conversation_ends_and_another_begins(world: World) -> None:
         assert house.texts(BEN)[-1] == "so"
 
 
-class _Asked:
-    """A store without rows that notes what it is asked for."""
+class _QueryLog:
+    """A store without rows that logs its queries."""
 
     def __init__(self) -> None:
         self.queries: list[Query] = []
@@ -335,17 +335,17 @@ class _Asked:
 
 async def test_what_a_conversation_used_is_read_without_looking_at_others(tmp_path: Path) -> None:
     """Else each conversation's first turn after a start reads every turn of the whole store."""
-    asked, here = _Asked(), ConversationId("here")
+    log, conversation = _QueryLog(), ConversationId("here")
     settings = CurrentConfig(Config(budget=BudgetSettings(conversation_tokens=100)))
-    budget = UsageBudget(cast("Store", asked), ManualClock(), settings, "any")
-    await budget.levels(Principal(id="", roles=frozenset(), channel="", sender=""), here)
-    (query,) = asked.queries
+    budget = UsageBudget(cast("Store", log), ManualClock(), settings, "any")
+    await budget.levels(Principal(id="", roles=frozenset(), channel="", sender=""), conversation)
+    (query,) = log.queries
 
     async def steps(place: Path, others: int) -> int:
-        keys = [(here, "a"), *((ConversationId(f"o{n}"), f"b{n}") for n in range(others))]
+        keys = [(conversation, "a"), *((ConversationId(f"o{n}"), f"b{n}") for n in range(others))]
         rows = [
-            Put(kind=RowKind.TURN, key=key, body=b"", conversation=whose, state="closed")
-            for whose, key in keys
+            Put(kind=RowKind.TURN, key=key, body=b"", conversation=person, state="closed")
+            for person, key in keys
         ]
         async with aclosing(await open_store(place, clock=ManualClock())) as store:
             await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(rows)))
@@ -362,7 +362,7 @@ async def test_what_a_conversation_used_is_read_without_looking_at_others(tmp_pa
 
 
 async def test_money_counts_as_tokens_do(world: World) -> None:
-    """At the configured price; what is nearer to its end is told."""
+    """At the configured price; the notice names what runs out first."""
     prices = {"scripted": PriceSettings(input=1_000, output=1_000)}
     world.configure(
         budget=BudgetSettings(person_day_usd=1, person_day_tokens=99_999, prices=prices)
@@ -437,7 +437,7 @@ async def test_a_kill_loses_nothing_that_was_spent(world: World, point: DurableP
         assert await left(house, "person:ben") == [15, 0]
 
 
-async def test_what_was_said_is_not_said_again(world: World) -> None:
+async def test_a_notice_is_not_sent_twice(world: World) -> None:
     """Nor by the next process."""
     world.configure(budget=BudgetSettings(day_tokens=100))
     world.model.will(uses(90), uses(2))
@@ -448,24 +448,24 @@ async def test_what_was_said_is_not_said_again(world: World) -> None:
         assert len(house.texts()) == 1
 
 
-async def test_two_turns_that_end_at_once_tell_it_once(world: World) -> None:
+async def test_two_turns_that_end_at_once_send_one_notice(world: World) -> None:
     """Whoever is second sees that it was said (P2)."""
     world.configure(budget=BudgetSettings(day_tokens=100))
     world.model.will(uses(90))
-    said: list[Put] = []
+    notes: list[Put] = []
 
     async def first(writes: tuple[Write, ...]) -> None:
-        if not said:
-            said.extend(
+        if not notes:
+            notes.extend(
                 write for write in writes if isinstance(write, Put) and write.kind is MARKS.kind
             )
-            if said:
-                await world.store.write(said[0])
+            if notes:
+                await world.store.write(notes[0])
 
     world.store.meanwhile = first
     async with world.running() as house:
         await house.say("one", BEN)
-        assert (len(said), house.texts(BEN), house.texts()) == (1, ["so"], [])
+        assert (len(notes), house.texts(BEN), house.texts()) == (1, ["so"], [])
 
 
 async def test_an_endpoint_that_reports_nothing_is_not_for_free(world: World) -> None:

@@ -140,7 +140,7 @@ def test_whole_calls_that_all_claim_index_0_stay_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "meant"),
+    ("sent", "expected"),
     [
         (json.dumps('{"a": "\\u0062", "a": 1}'), '{"a": "\\u0062", "a": 1}'),
         (json.dumps("[1]"), json.dumps("[1]")),
@@ -148,9 +148,9 @@ def test_whole_calls_that_all_claim_index_0_stay_apart() -> None:
         ('"{}', '"{}'),
     ],
 )
-def test_arguments_that_are_a_text_of_json_are_that_text(sent: str, meant: str) -> None:
+def test_arguments_that_are_a_text_of_json_are_that_text(sent: str, expected: str) -> None:
     """As some servers send those of Qwen's models: encoded twice; the gate parses what is inside."""
-    assert calls_of(fragment(sent, index=0, id_="1", name="f")) == [call(meant, id_="1")]
+    assert calls_of(fragment(sent, index=0, id_="1", name="f")) == [call(expected, id_="1")]
 
 
 @pytest.mark.parametrize("index", [0, None])
@@ -194,7 +194,7 @@ def test_an_answer_of_more_calls_than_anybody_asks_for_is_broken() -> None:
     "more", [delta(content="x" * 1_024), fragment("x" * 1_024)], ids=["text", "arguments"]
 )
 def test_an_answer_that_never_ends_is_broken(more: Fields) -> None:
-    """People would be sent message after message of it, whatever they stop (P9)."""
+    """Otherwise people would receive message after message of it without end (P9)."""
     assembly = Assembly()
 
     def say(times: int) -> None:
@@ -216,7 +216,7 @@ def test_a_name_that_is_repeated_for_ever_is_broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "one"),
+    ("name", "fragment"),
     [
         ("tool_calls", {"index": 0, "id": "0", "function": {"name": "f", "arguments": "x"}}),
         ("tool_calls", {"index": 0, "function": {"arguments": "x"}}),
@@ -224,13 +224,13 @@ def test_a_name_that_is_repeated_for_ever_is_broken() -> None:
         ("reasoning_details", {"index": 0, "text": "x"}),
     ],
 )
-def test_a_fragment_costs_few_steps_however_much_came_before(name: str, one: Fields) -> None:
+def test_a_fragment_costs_few_steps_however_much_came_before(name: str, fragment: Fields) -> None:
     """A hostile endpoint sends a hundred thousand in one event (P9)."""
     assembly = Assembly()
     calls = [{"index": 0, "id": f"{n}", "function": {"name": "f"}} for n in range(MAX_CALLS)]
     assembly.take(delta(tool_calls=calls))
     assembly.take(delta(reasoning_details=[{"index": n, "type": "a"} for n in range(1_000)]))
-    chunk: Fields = {"choices": [{"delta": {name: [one] * 100}}]}
+    chunk: Fields = {"choices": [{"delta": {name: [fragment] * 100}}]}
     assert calls_made(lambda: assembly.take(chunk)) <= 40 * 100
 
 
@@ -313,7 +313,7 @@ def test_content_in_parts_is_text_and_thinking() -> None:
 
 HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}"
 THOUGHTS_IN_TAGS = pytest.mark.parametrize(
-    ("sent", "thought", "said"),
+    ("sent", "thought", "text"),
     [
         ("<think>hm</think>\n\nYes.\n", "hm", "Yes.\n"),
         (
@@ -362,25 +362,25 @@ THOUGHTS_IN_TAGS = pytest.mark.parametrize(
 @THOUGHTS_IN_TAGS
 @given(cuts=st.sets(st.integers(1, 60)))
 def test_thoughts_in_tags_before_the_text_are_reasoning(
-    sent: str, thought: str, said: str, cuts: set[int]
+    sent: str, thought: str, text: str, cuts: set[int]
 ) -> None:
     """As servers without a parser for the model send them, cut anywhere."""
     places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
     pieces = [delta(content=sent[a:b]) for a, b in pairwise(places)]
     events = events_of(*pieces, delta("stop"))
     assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == thought
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)).lstrip() == said
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).lstrip() == text
     assert all(event.text for event in events if isinstance(event, ReasoningDelta | TextDelta))
 
 
 @THOUGHTS_IN_TAGS
 def test_thoughts_that_come_letter_by_letter_are_the_same(
-    sent: str, thought: str, said: str
+    sent: str, thought: str, text: str
 ) -> None:
     """What may begin a tag is held back, and belongs to what it stands in if it does not."""
     events = events_of(*(delta(content=letter) for letter in sent), delta("stop"))
     assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == thought
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)).lstrip() == said
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).lstrip() == text
 
 
 @pytest.mark.parametrize("rest", [delta("length"), fragment("{}", index=0, name="f")])
@@ -405,8 +405,8 @@ def test_no_piece_of_an_answer_takes_more_for_all_that_came_before(tag: str) -> 
 
     take()
     assert calls_made(take) <= 100 * 100
-    said = [event.text for event in events if isinstance(event, ReasoningDelta | TextDelta)]
-    assert held * 200 == "".join(said) + held * (THOUGHT_TAGS[tag] != "")
+    texts = [event.text for event in events if isinstance(event, ReasoningDelta | TextDelta)]
+    assert held * 200 == "".join(texts) + held * (THOUGHT_TAGS[tag] != "")
 
 
 LONE = "Okay.\nA lobster\n</think>\n\nAn animal."
@@ -417,10 +417,10 @@ def test_thoughts_whose_opening_tag_is_in_the_prompt_are_taken_back(cut: int | N
     """As vLLM without a parser sends those of DeepSeek-R1; the text before the tag was shown (P6)."""
     first, rest = LONE[:cut], LONE[cut:] if cut else ""
     events = events_of(delta(content=first), delta(content=rest), delta("stop"))
-    taken = next(at for at, one in enumerate(events) if isinstance(one, ReasoningDelta))
-    assert events[taken] == ReasoningDelta(text="Okay.\nA lobster\n", takes_back=True)
-    said = [event.text for event in events[taken:] if isinstance(event, TextDelta)]
-    assert "".join(said) == "An animal."
+    taken_back_at = next(at for at, event in enumerate(events) if isinstance(event, ReasoningDelta))
+    assert events[taken_back_at] == ReasoningDelta(text="Okay.\nA lobster\n", takes_back=True)
+    texts = [event.text for event in events[taken_back_at:] if isinstance(event, TextDelta)]
+    assert "".join(texts) == "An animal."
 
 
 @pytest.mark.parametrize(
@@ -442,7 +442,7 @@ def test_an_answer_about_tags_is_said_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "thought", "said", "still"),
+    ("text", "thought", "answer", "still"),
     [
         (LONE, "Okay.\nA lobster\n", "An animal.", True),
         ("hm</think>Yes", "hm", "Yes", True),
@@ -451,16 +451,16 @@ def test_an_answer_about_tags_is_said_as_it_is(text: str) -> None:
     ],
 )
 def test_thoughts_of_a_model_that_is_known_to_begin_with_them_are_never_shown(
-    text: str, thought: str, said: str, still: object
+    text: str, thought: str, answer: str, still: object
 ) -> None:
     """An answer without a closing tag has none, and the model begins with them no more."""
     thoughts = ThoughtSplitter(is_opened=True)
     assembly = Assembly(thoughts=thoughts)
     chunks = (*(delta(content=piece) for piece in text), delta("stop"))
-    events = [one for chunk in chunks for one in (*assembly.take(chunk), *assembly.take_text())]
+    events = [event for chunk in chunks for event in (*assembly.take(chunk), *assembly.take_text())]
     events += assembly.end()
     assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == thought
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == said
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == answer
     assert thoughts.is_opened is still
 
 
@@ -470,10 +470,10 @@ def test_a_model_that_closes_no_thoughts_is_not_known_to_begin_with_them(reason:
     thoughts = ThoughtSplitter(is_opened=True)
     assembly = Assembly(thoughts=thoughts)
     calls = [{"index": 0, "id": "1", "function": {"name": "look", "arguments": "{}"}}]
-    said = {"content": "Yes", "tool_calls": calls if reason == "tool_calls" else []}
-    assembly.take({"choices": [{"index": 0, "delta": said}]})
+    text = {"content": "Yes", "tool_calls": calls if reason == "tool_calls" else []}
+    assembly.take({"choices": [{"index": 0, "delta": text}]})
     assembly.take(delta(reason))
-    assert not any(isinstance(one, TextDelta) for one in assembly.end())
+    assert not any(isinstance(event, TextDelta) for event in assembly.end())
     assert thoughts.is_opened is False
 
 
@@ -493,7 +493,7 @@ def test_what_an_answer_of_nothing_used_is_reported() -> None:
         next(events)
 
 
-def test_a_refusal_in_its_own_field_is_said() -> None:
+def test_a_refusal_in_its_own_field_is_shown() -> None:
     assert TextDelta(text="I can't.") in events_of(delta(refusal="I can't."), delta("stop"))
 
 
@@ -509,7 +509,7 @@ def test_a_character_cut_in_two_escapes_is_put_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "meant"),
+    ("sent", "expected"),
     [
         ("stop", "stop"),
         ("eos", "stop"),
@@ -520,8 +520,8 @@ def test_a_character_cut_in_two_escapes_is_put_together() -> None:
         ("tool_calls", "stop"),
     ],
 )
-def test_finish_reasons_become_the_four(sent: str, meant: str) -> None:
-    assert events_of(delta(content="x"), delta(sent))[-1] == Finished(reason=meant)  # pyright: ignore[reportArgumentType]  # a parametrized literal
+def test_finish_reasons_become_the_four(sent: str, expected: str) -> None:
+    assert events_of(delta(content="x"), delta(sent))[-1] == Finished(reason=expected)  # pyright: ignore[reportArgumentType]  # a parametrized literal
 
 
 def test_calls_that_end_with_stop_are_still_calls() -> None:
@@ -586,7 +586,7 @@ def test_an_answer_with_nothing_in_it_that_no_limit_explains_is_broken(finish: s
         events_of(delta(content=" "), delta(finish))
 
 
-def test_a_reason_for_nothing_is_told_on_one_line() -> None:
+def test_a_reason_for_an_empty_answer_is_one_line() -> None:
     """It is a foreign text, and goes to the chat and the log (P10)."""
     with pytest.raises(StreamBroken) as caught:
         events_of(delta("a`\n\x1b[2J\ud800" + "x" * 1_000_000))
@@ -626,7 +626,7 @@ def test_what_an_endpoint_attaches_to_a_call_goes_with_it() -> None:
     assert json.loads(made.extra) == attached
 
 
-def test_other_choices_and_shapes_that_nobody_asked_for_are_passed_over() -> None:
+def test_unexpected_choices_and_shapes_are_skipped() -> None:
     strange: list[Fields] = [
         {},
         {"choices": None},
@@ -691,12 +691,12 @@ def test_a_piece_of_text_is_read_as_any_chunk_is(
     So do pieces that are handed on together, and one by one.
     """
     quick, slow = Assembly(), Assembly()
-    said = {quick: "", slow: ""}
+    read = {quick: "", slow: ""}
 
     def hand_on(assembly: Assembly) -> None:
         for event in assembly.take_text():
             assert isinstance(event, TextDelta)
-            said[assembly] += event.text
+            read[assembly] += event.text
 
     for at, text in enumerate(texts):
         chunk = {**EXTRAS, **delta(content=text)}
@@ -707,7 +707,7 @@ def test_a_piece_of_text_is_read_as_any_chunk_is(
         if at in handed_on:
             hand_on(quick)
     hand_on(quick)
-    assert said[quick] == said[slow]
+    assert read[quick] == read[slow]
 
 
 @pytest.mark.parametrize(
@@ -767,7 +767,7 @@ def read(*chunks: bytes) -> list[StreamEvent]:
 
 
 def without_chance(events: list[StreamEvent]) -> list[StreamEvent]:
-    """The events, whatever of them came together."""
+    """The events, without how they were grouped."""
     return [
         replace(event, is_last=False) if isinstance(event, TextDelta) else event for event in events
     ]
@@ -830,7 +830,7 @@ def test_an_answer_without_a_stream_is_accepted() -> None:
         (StreamBroken, b" \r\n"),
     ],
 )
-def test_a_200_that_is_no_answer_is_told_for_what_it_is(
+def test_a_200_that_is_no_answer_is_reported_as_such(
     kind: type[ZeroclawError], text: bytes
 ) -> None:
     """An error body, an error in the stream, a web page, junk and nothing at all."""
@@ -895,7 +895,7 @@ def test_texts_that_came_together_go_on_as_one() -> None:
 
 
 def test_a_text_that_came_with_the_end_says_so() -> None:
-    """So that nobody shows it as the beginning of more."""
+    """So that it is not shown as the beginning of more."""
     last = TextDelta(text="x", is_last=True)
     assert read(TEXT, TEXT + STOP + DONE)[:2] == [TextDelta(text="x"), last]
     assert read(TEXT + STOP, DONE)[0] == TextDelta(text="x")

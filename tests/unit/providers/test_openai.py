@@ -84,8 +84,8 @@ def provider(
     )
 
 
-async def ask(http: FakeHttp, asked: OpenAIProvider | None = None) -> list[StreamEvent]:
-    return [event async for event in (asked or provider(http)).stream(REQUEST)]
+async def ask(http: FakeHttp, endpoint: OpenAIProvider | None = None) -> list[StreamEvent]:
+    return [event async for event in (endpoint or provider(http)).stream(REQUEST)]
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ async def test_what_came_before_an_error_leaves_in_a_large_piece_too() -> None:
     """It is parsed in a thread, and an answer of which people read a part is not asked for again."""
     error = b'data: {"error":{"code":503,"message":"no"}}\n\n'
     http = FakeHttp(Played(parts=(TEXT * 300 + error,)), GOOD)
-    told: list[StreamEvent] = []
+    events: list[StreamEvent] = []
 
     async def listen() -> None:
         async for event in provider(http).stream(REQUEST):
-            told.append(event)  # noqa: PERF401  what came before an error stays
+            events.append(event)  # noqa: PERF401  what came before an error stays
 
     with pytest.raises(StreamBroken):
         await listen()
-    assert "".join(one.text for one in told if isinstance(one, TextDelta)) == "x" * 300
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "x" * 300
     assert len(http.requests) == 1
 
 
@@ -162,9 +162,9 @@ async def test_the_log_says_why_an_endpoint_is_asked_again() -> None:
 
     quoting = Played(status=503, parts=(b'{"error":"busy with `hi`"}',))
     http = FakeHttp(quoting, HttpConnectFailed("refused"), GOOD)
-    asked = provider(http)
-    asked.context = replace(asked.context, log=log, jitter=lambda: 1 / 3)
-    assert await ask(http, asked) == ANSWER
+    endpoint = provider(http)
+    endpoint.context = replace(endpoint.context, log=log, jitter=lambda: 1 / 3)
+    assert await ask(http, endpoint) == ANSWER
     again = {"event": "provider_retried", "endpoint": "host"}
     assert facts == [
         {**again, "attempt": 1, "wait_s": 0.3, "reason": "`host` is busy (503)"},
@@ -178,7 +178,7 @@ async def test_retry_after_is_obeyed_to_the_letter() -> None:
     assert http.sent_at == [0.0, 7.0]
 
 
-async def test_a_retry_after_that_is_too_long_is_told_at_once() -> None:
+async def test_a_retry_after_that_is_too_long_is_raised_at_once() -> None:
     http = FakeHttp(Played(status=429, headers={"retry-after": "600"}))
     with pytest.raises(ProviderOverloaded) as caught:
         await ask(http)
@@ -209,9 +209,9 @@ async def test_connections_that_are_always_closed_end_as_unreachable() -> None:
 async def test_an_endpoint_that_is_not_there_is_not_busy() -> None:
     """It is tried as often, and the text says where to look; no password of its address (P8, P10)."""
     http = FakeHttp(*(HttpConnectFailed("connection refused") for _ in range(4)))
-    asked = provider(http, base_url="http://user:pass@host:9/v1", key="")
+    endpoint = provider(http, base_url="http://user:pass@host:9/v1", key="")
     with pytest.raises(ProviderUnreachable) as caught:
-        await ask(http, asked)
+        await ask(http, endpoint)
     assert str(caught.value) == (
         "`host:9` can't be reached: connection refused; see that it runs, and that "
         "`provider.base_url` is its address"
@@ -229,7 +229,7 @@ async def test_an_endpoint_that_is_not_there_is_not_busy() -> None:
         (Played(status=302), ProviderRejected),
     ],
 )
-async def test_what_no_repetition_mends_is_told_at_once(
+async def test_a_failure_that_no_retry_mends_is_raised_at_once(
     failure: Played | HttpFailed, kind: type[ZeroclawError]
 ) -> None:
     """Silence was waited for long enough; a refusal stays one."""
@@ -255,7 +255,7 @@ CALLED: tuple[Message, ...] = (
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "before", "after"),
+    ("status", "refusal", "before", "after"),
     [
         pytest.param(
             400,
@@ -323,24 +323,24 @@ CALLED: tuple[Message, ...] = (
         ),
     ],
 )
-async def test_an_endpoint_is_asked_in_its_own_dialect_once_it_has_told_which(
-    status: int, said: object, before: str, after: str
+async def test_an_endpoint_gets_its_own_dialect_once_a_refusal_named_it(
+    status: int, refusal: object, before: str, after: str
 ) -> None:
     """Each of these ended every later turn of the conversation, or every summary."""
-    refused = Played(status=status, parts=(json.dumps({"message": said}).encode(),))
+    refused = Played(status=status, parts=(json.dumps({"message": refusal}).encode(),))
     http = FakeHttp(refused, GOOD, GOOD)
-    request, asked = ModelRequest(messages=CALLED, max_output_tokens=9), provider(http)
+    request, endpoint = ModelRequest(messages=CALLED, max_output_tokens=9), provider(http)
     for _ in range(2):
-        assert [event async for event in asked.stream(request)] == ANSWER
+        assert [event async for event in endpoint.stream(request)] == ANSWER
     first, *others = (request.body.decode() for request in http.requests)
     assert (before in first, after in first) == (True, False)
-    assert [(before in one, after in one) for one in others] == [(False, True)] * 2
-    assert all('"id":"D681PevKs"' in one for one in (first, *others))
+    assert [(before in body, after in body) for body in others] == [(False, True)] * 2
+    assert all('"id":"D681PevKs"' in body for body in (first, *others))
 
 
-async def test_a_refusal_that_names_the_same_dialect_again_is_told() -> None:
-    said = b'{"error":"property \'reasoning_content\' is unsupported"}'
-    http = FakeHttp(*(Played(status=400, parts=(said,)) for _ in range(2)))
+async def test_a_refusal_that_names_the_same_dialect_again_is_raised() -> None:
+    body = b'{"error":"property \'reasoning_content\' is unsupported"}'
+    http = FakeHttp(*(Played(status=400, parts=(body,)) for _ in range(2)))
     with pytest.raises(ProviderRejected, match="is unsupported"):
         await ask(http)
     assert len(http.requests) == 2
@@ -352,23 +352,23 @@ SHORT_OF = b'{"error":{"message":"a call is missing a thought_signature","code":
 
 
 def refused(*saids: bytes) -> list[Played]:
-    return [Played(status=400, parts=(said,)) for said in saids]
+    return [Played(status=400, parts=(body,)) for body in saids]
 
 
-@pytest.mark.parametrize("said", [GROQ, b"data: %b\n\n" % GROQ])
-async def test_a_dialect_is_also_learned_from_an_error_in_a_200(said: bytes) -> None:
+@pytest.mark.parametrize("body", [GROQ, b"data: %b\n\n" % GROQ])
+async def test_a_dialect_is_also_learned_from_an_error_in_a_200(body: bytes) -> None:
     """As proxies and routers pass on what another endpoint refused."""
-    http = FakeHttp(Played(parts=(said,)), GOOD)
+    http = FakeHttp(Played(parts=(body,)), GOOD)
     assert await ask(http) == ANSWER
 
 
-async def test_what_is_learned_behind_a_part_of_an_answer_counts_from_the_next_request_on() -> None:
+async def test_a_dialect_learned_after_part_of_an_answer_counts_from_the_next_request() -> None:
     """The turn asks for an answer once more of which people may have read a part, not the provider."""
     http = FakeHttp(Played(parts=(TEXT, b"data: %b\n\n" % GROQ)), GOOD)
-    request, asked = ModelRequest(messages=CALLED), provider(http)
+    request, endpoint = ModelRequest(messages=CALLED), provider(http)
     with pytest.raises(StreamBroken, match="is unsupported"):
-        _ = [event async for event in asked.stream(request)]
-    assert [event async for event in asked.stream(request)] == ANSWER
+        _ = [event async for event in endpoint.stream(request)]
+    assert [event async for event in endpoint.stream(request)] == ANSWER
     assert [b'"reasoning_content"' in request.body for request in http.requests] == [True, False]
 
 
@@ -376,9 +376,9 @@ async def test_a_server_that_takes_anothers_place_is_asked_in_its_own_dialect() 
     """Behind one address; what was learned of the other one ended every call's turn until a restart."""
     first, second = refused(GROQ, DEEPSEEK)
     http = FakeHttp(first, GOOD, second, GOOD)
-    request, asked = ModelRequest(messages=CALLED), provider(http)
+    request, endpoint = ModelRequest(messages=CALLED), provider(http)
     for _ in range(2):
-        assert [event async for event in asked.stream(request)] == ANSWER
+        assert [event async for event in endpoint.stream(request)] == ANSWER
     sent = [b'"reasoning_content"' in request.body for request in http.requests]
     assert sent == [True, False, False, True]
 
@@ -387,17 +387,17 @@ async def test_a_dialect_that_is_refused_for_anything_else_is_forgotten() -> Non
     """It may be another server's, or words of a person that a refusal quoted."""
     first, second = refused(GROQ, SHORT_OF)
     http = FakeHttp(first, GOOD, second, GOOD)
-    request, asked = ModelRequest(messages=CALLED), provider(http)
-    assert [event async for event in asked.stream(request)] == ANSWER
+    request, endpoint = ModelRequest(messages=CALLED), provider(http)
+    assert [event async for event in endpoint.stream(request)] == ANSWER
     with pytest.raises(ProviderRejected, match="thought_signature"):
-        _ = [event async for event in asked.stream(request)]
-    assert [event async for event in asked.stream(request)] == ANSWER
+        _ = [event async for event in endpoint.stream(request)]
+    assert [event async for event in endpoint.stream(request)] == ANSWER
     sent = [b'"reasoning_content"' in request.body for request in http.requests]
     assert sent == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (400, "registry.ollama.ai/library/deepseek-r1:1.5b does not support tools"),
         (404, "No endpoints found that support tool use. To learn more, visit: https://x"),
@@ -405,20 +405,20 @@ async def test_a_dialect_that_is_refused_for_anything_else_is_forgotten() -> Non
     ],
     ids=["Ollama", "OpenRouter", "Groq"],
 )
-async def test_a_model_that_takes_no_tools_can_chat(status: int, said: str) -> None:
+async def test_a_model_that_takes_no_tools_can_chat(status: int, message: str) -> None:
     """Every message was refused; the prompt says that there are none from the next one on."""
-    refusal = Played(status=status, parts=(json.dumps({"error": {"message": said}}).encode(),))
+    refusal = Played(status=status, parts=(json.dumps({"error": {"message": message}}).encode(),))
     http = FakeHttp(refusal, GOOD, GOOD, refused(SHORT_OF)[0])
-    asked, tools = provider(http), (ToolDefinition(name="f", description="", parameters={}),)
+    endpoint, tools = provider(http), (ToolDefinition(name="f", description="", parameters={}),)
     request = replace(REQUEST, tools=tools)
     for _ in range(2):
-        assert [event async for event in asked.stream(request)] == ANSWER
-        assert not asked.facts.calls_tools
+        assert [event async for event in endpoint.stream(request)] == ANSWER
+        assert not endpoint.facts.calls_tools
     bodies = [json.loads(request.body) for request in http.requests]
-    assert [len(body.get("tools", ())) for body in bodies] == [1, 0, 0]
+    assert [len(message.get("tools", ())) for message in bodies] == [1, 0, 0]
     with pytest.raises(ProviderRejected):
-        _ = [event async for event in asked.stream(request)]
-    assert asked.facts.calls_tools
+        _ = [event async for event in endpoint.stream(request)]
+    assert endpoint.facts.calls_tools
 
 
 async def test_an_endpoint_that_refuses_every_dialect_is_asked_a_few_times() -> None:
@@ -429,61 +429,61 @@ async def test_an_endpoint_that_refuses_every_dialect_is_asked_a_few_times() -> 
     assert len(http.requests) == 3
 
 
-async def test_words_that_are_no_dialect_are_told_at_once() -> None:
+async def test_a_refusal_that_names_no_dialect_is_raised_at_once() -> None:
     """VLLM's limit."""
-    said = b"{\"message\":\"'max_tokens' or 'max_completion_tokens' is too large: 9\"}"
+    body = b"{\"message\":\"'max_tokens' or 'max_completion_tokens' is too large: 9\"}"
     with pytest.raises(ProviderRejected):
-        await ask(FakeHttp(Played(status=400, parts=(said,))))
+        await ask(FakeHttp(Played(status=400, parts=(body,))))
 
 
 @pytest.mark.parametrize(
-    "said",
+    "body",
     [
         b"The `reasoning_content` in the thinking mode must be passed back to the API.",
         b"Missing `reasoning_content` field in the assistant message at message index 1.",
         b"thinking is enabled but reasoning_content is missing in assistant tool call message",
     ],
 )
-async def test_a_call_without_reasoning_is_sent_with_some_to_who_needs_it(said: bytes) -> None:
+async def test_a_call_without_reasoning_is_sent_with_some_to_who_needs_it(body: bytes) -> None:
     """DeepSeek and Moonshot, after `/tool` or another model."""
-    http = FakeHttp(Played(status=400, parts=(said,)), GOOD)
+    http = FakeHttp(Played(status=400, parts=(body,)), GOOD)
     bare = AssistantMessage(tool_calls=(ToolCall(id="a", name="f", arguments="{}"),))
     request = ModelRequest(messages=(*CALLED[1:], bare))
     assert [event async for event in provider(http).stream(request)] == ANSWER
     first, second = (json.loads(request.body)["messages"] for request in http.requests)
-    assert [one.get("reasoning_content") for one in first] == [None, "hm", None, None, None]
-    assert [one.get("reasoning_content") for one in second] == [None, "hm", None, None, " "]
+    assert [message.get("reasoning_content") for message in first] == [None, "hm", None, None, None]
+    assert [message.get("reasoning_content") for message in second] == [None, "hm", None, None, " "]
 
 
 def thinking(text: str, **fields: str) -> Played:
-    said = json.dumps({"choices": [{"delta": {"content": text, **fields}}]}).encode()
-    return Played(parts=(b"data: %b\n\n" % said, STOP, DONE))
+    body = json.dumps({"choices": [{"delta": {"content": text, **fields}}]}).encode()
+    return Played(parts=(b"data: %b\n\n" % body, STOP, DONE))
 
 
 async def test_a_model_that_began_with_thoughts_is_known_to_do_so_until_it_does_not() -> None:
     """Each model of an endpoint apart; the first answer's thoughts were on the screen (P6)."""
     lone, plain = thinking("hm\n</think>\n\nYes"), thinking("Yes")
     http = FakeHttp(lone, thinking("hm"), lone, thinking("Yes", reasoning="hm"), plain, plain)
-    asked, other = provider(http), replace(REQUEST, model="n")
+    endpoint, other = provider(http), replace(REQUEST, model="n")
     anew = [ReasoningDelta(text="hm\n", takes_back=True), TextDelta(text="Yes")]
-    taken = [ReasoningDelta(text="hm\n"), TextDelta(text="Yes")]
-    said: list[StreamEvent] = [TextDelta(text="Yes")]
+    with_thoughts = [ReasoningDelta(text="hm\n"), TextDelta(text="Yes")]
+    text: list[StreamEvent] = [TextDelta(text="Yes")]
     for request, answer in (
         (REQUEST, anew),
         (other, [TextDelta(text="hm")]),
-        (REQUEST, taken),
-        (REQUEST, [ReasoningDelta(text="hm"), *said]),
-        (REQUEST, said),
-        (REQUEST, said),
+        (REQUEST, with_thoughts),
+        (REQUEST, [ReasoningDelta(text="hm"), *text]),
+        (REQUEST, text),
+        (REQUEST, text),
     ):
-        events = [chunk async for chunk in asked.stream(request)]
+        events = [chunk async for chunk in endpoint.stream(request)]
         assert [event for event in events if not isinstance(event, Finished)] == answer
 
 
 async def test_a_tag_that_a_conversation_is_about_may_be_quoted() -> None:
     text = "It is:\n</think>\n\nYes"
-    asked = replace(REQUEST, messages=(UserMessage(content="say </think> on a line"),))
-    events = [chunk async for chunk in provider(FakeHttp(thinking(text))).stream(asked)]
+    request = replace(REQUEST, messages=(UserMessage(content="say </think> on a line"),))
+    events = [chunk async for chunk in provider(FakeHttp(thinking(text))).stream(request)]
     assert events == [TextDelta(text=text), Finished(reason="stop")]
 
 
@@ -492,7 +492,7 @@ async def test_a_full_pool_is_waited_for() -> None:
     assert await ask(http) == ANSWER
 
 
-async def test_an_error_in_the_stream_is_repeated_only_before_anything_was_said() -> None:
+async def test_an_error_in_the_stream_is_retried_only_before_any_text() -> None:
     """A 200 may still be a refusal; after the first event nothing is asked twice."""
     busy = b'data: {"error":{"code":503}}\n\n'
     http = FakeHttp(Played(parts=(busy,)), GOOD)
@@ -527,8 +527,8 @@ async def test_an_endpoint_that_never_sends_a_finish_is_believed_from_its_second
 ):
     """Some proxies send `[DONE]` alone, also where the answer behind them was cut off."""
     bare = Played(parts=(TEXT, DONE))
-    asked = provider(FakeHttp(bare, bare, bare, Played(parts=(TEXT, b"")), bare, GOOD, bare))
-    ends = [await call(lambda: ask(FakeHttp(), asked)) for _ in range(7)]
+    endpoint = provider(FakeHttp(bare, bare, bare, Played(parts=(TEXT, b"")), bare, GOOD, bare))
+    ends = [await call(lambda: ask(FakeHttp(), endpoint)) for _ in range(7)]
     broken = [isinstance(end, Raised) and isinstance(end.error, StreamBroken) for end in ends]
     assert broken == [True, False, False, True, True, False, True]
     assert [end for end in ends if not isinstance(end, Raised)] == [ANSWER] * 3
@@ -553,7 +553,7 @@ async def test_a_request_that_stands_in_a_queue_is_waited_for() -> None:
 async def test_silence_reads_alike_before_an_answer_and_within_it(
     silence: Played | HttpFailed,
 ) -> None:
-    """Where one is taken for the other on a busy machine, operators are told once (P9)."""
+    """Where one is taken for the other on a busy machine, operators read it once (P9)."""
     with pytest.raises((ProviderUnreachable, StreamBroken)) as caught:
         await ask(FakeHttp(silence))
     assert str(caught.value).endswith("sent nothing for 10 s")
@@ -647,9 +647,9 @@ async def test_closing_early_frees_the_connection() -> None:
 
 async def test_a_refusal_never_shows_a_secret() -> None:
     """Endpoints quote what they were sent; our key and known secrets are taken out (P8)."""
-    said = f'{{"error":{{"message":"bad key {KEY} or hunter2"}}}}'.encode()
+    body = f'{{"error":{{"message":"bad key {KEY} or hunter2"}}}}'.encode()
     with pytest.raises(ProviderUnauthorized) as caught:
-        await ask(FakeHttp(Played(status=401, parts=(said,))))
+        await ask(FakeHttp(Played(status=401, parts=(body,))))
     assert str(caught.value) == (
         "`host` refused the key (401): bad key *** or ***; check `provider.api_key`"
     )
@@ -660,7 +660,7 @@ async def test_a_refusal_never_shows_a_secret() -> None:
     [(b"half", 60.0), (b"half", HttpCut("cut")), (b"half" * 100_000,)],
     ids=["slow", "cut", "huge"],
 )
-async def test_a_refusal_that_does_not_end_is_told_as_far_as_it_came(
+async def test_a_refusal_that_does_not_end_is_reported_as_far_as_it_came(
     parts: tuple[Part, ...],
 ) -> None:
     with pytest.raises(ProviderRejected, match=r"\(400\): half"):
@@ -668,7 +668,7 @@ async def test_a_refusal_that_does_not_end_is_told_as_far_as_it_came(
 
 
 @pytest.mark.parametrize(
-    ("base_url", "model", "told", "takes"),
+    ("base_url", "model", "events", "takes"),
     [
         ("https://api.openai.com/v1", "gpt-5-mini", None, ("images", "files")),
         ("https://api.openai.com/v1", "gpt-3.5-turbo", None, ()),
@@ -678,24 +678,24 @@ async def test_a_refusal_that_does_not_end_is_told_as_far_as_it_came(
         ("https://api.openai.com/v1", "gpt-5-mini", (), ()),
     ],
 )
-async def test_what_a_model_takes_is_what_is_told_or_known_of_its_makers_endpoint(
-    base_url: str, model: str, told: tuple[FileKind, ...] | None, takes: tuple[FileKind, ...]
+async def test_what_a_model_takes_is_configured_or_known_of_its_makers_endpoint(
+    base_url: str, model: str, events: tuple[FileKind, ...] | None, takes: tuple[FileKind, ...]
 ) -> None:
     """A name proves nothing elsewhere. S1-08."""
-    settings = ProviderSettings(kind="openai", base_url=base_url, model=model, takes=told)
-    asked = open_provider(settings, context())
-    assert asked.facts.takes == frozenset(takes)
-    await asked.aclose()
+    settings = ProviderSettings(kind="openai", base_url=base_url, model=model, takes=events)
+    endpoint = open_provider(settings, context())
+    assert endpoint.facts.takes == frozenset(takes)
+    await endpoint.aclose()
 
 
-async def test_facts_say_what_is_configured() -> None:
+async def test_facts_name_the_configuration() -> None:
     http = FakeHttp()
-    asked = provider(http, base_url="https://user:pass@host:8443/v1", key="")
-    assert asked.facts == ProviderFacts(
+    endpoint = provider(http, base_url="https://user:pass@host:8443/v1", key="")
+    assert endpoint.facts == ProviderFacts(
         model="m", context_tokens=8192, context_from="the configuration"
     )
-    await asked.aclose()
-    await asked.aclose()
+    await endpoint.aclose()
+    await endpoint.aclose()
     assert http.closed == 2
 
 
@@ -704,18 +704,18 @@ async def test_the_opener_reads_the_configuration() -> None:
     settings = ProviderSettings(
         kind="openai", base_url="https://host/v1", model="m", context_tokens=4096
     )
-    asked = open_provider(settings, context(api_key=f" {KEY}\n"))
-    assert asked.facts == ProviderFacts(
+    endpoint = open_provider(settings, context(api_key=f" {KEY}\n"))
+    assert endpoint.facts == ProviderFacts(
         model="m", context_tokens=4096, context_from="the configuration"
     )
-    await asked.aclose()
+    await endpoint.aclose()
 
 
-async def test_an_address_with_a_password_is_not_told() -> None:
+async def test_an_address_with_a_password_is_not_shown() -> None:
     address = "https://user:pass@host:8443/v1"
-    asked = provider(FakeHttp(Played(status=404)), base_url=address, key="")
+    endpoint = provider(FakeHttp(Played(status=404)), base_url=address, key="")
     with pytest.raises(ProviderUnusable, match=r"^`host:8443` has no such model"):
-        await anext(asked.stream(REQUEST))
+        await anext(endpoint.stream(REQUEST))
 
 
 def test_a_login_in_the_address_beside_a_key_is_a_fault() -> None:

@@ -1,4 +1,4 @@
-"""What the refusals of many endpoints mean, and how they are told."""
+"""What the refusals of many endpoints mean, and how they are reported."""
 
 import json
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from zeroclaw.providers.openai.request import Dialect
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
-def told(body: str, status: int) -> ZeroclawError:
+def error_of(body: str, status: int) -> ZeroclawError:
     return error_for(read_body(body, status=status), endpoint="host", redact=str)
 
 
@@ -108,24 +108,24 @@ def test_a_refusal_is_the_error_of_who_must_act_next(
 ) -> None:
     """By code, type, status and, for a request that is too long, common texts."""
     text = body if isinstance(body, str) else json.dumps(body)
-    assert type(told(text, status)) is kind
+    assert type(error_of(text, status)) is kind
 
 
-def test_the_endpoints_words_are_told_in_one_line() -> None:
+def test_the_endpoints_words_are_reported_in_one_line() -> None:
     body = json.dumps({"error": {"message": "no such\n\x1b[31mmodel\u2028 here."}})
-    assert str(told(body, 418)) == "`host` refused the request (418): no such [31mmodel here"
-    assert str(told("", 418)) == "`host` refused the request (418): no reason"
+    assert str(error_of(body, 418)) == "`host` refused the request (418): no such [31mmodel here"
+    assert str(error_of("", 418)) == "`host` refused the request (418): no reason"
     moved = "`host` redirects the request (307); check `provider.base_url`"
-    assert str(told("<html>", 307)) == moved
-    assert str(told("<html>", 502)) == "`host` is busy (502): a web page"
-    assert str(told('{"error":{"type":"server_error"}}', 0)) == "`host` is busy: server_error"
+    assert str(error_of("<html>", 307)) == moved
+    assert str(error_of("<html>", 502)) == "`host` is busy (502): a web page"
+    assert str(error_of('{"error":{"type":"server_error"}}', 0)) == "`host` is busy: server_error"
 
 
-def test_a_message_that_is_not_a_text_is_told_too() -> None:
+def test_a_message_that_is_not_a_text_is_reported_too() -> None:
     """Mistral's and FastAPI's lists of faulty fields."""
-    said = {"detail": [{"loc": ["body", "n"], "msg": "Extra inputs are not permitted"}]}
-    for body in ({"object": "error", "message": said}, said):
-        assert '"msg": "Extra inputs are not permitted"' in str(told(json.dumps(body), 422))
+    fields = {"detail": [{"loc": ["body", "n"], "msg": "Extra inputs are not permitted"}]}
+    for body in ({"object": "error", "message": fields}, fields):
+        assert '"msg": "Extra inputs are not permitted"' in str(error_of(json.dumps(body), 422))
 
 
 def test_a_long_message_is_cut() -> None:
@@ -200,8 +200,8 @@ def test_a_truth_is_no_number() -> None:
     ],
 )
 def test_a_refusal_may_name_the_window(text: str, window: int | None) -> None:
-    """In whatever words; the next request keeps to it (K11)."""
-    error = told(json.dumps({"error": {"message": text}}), 400)
+    """In any wording; the next request keeps to it (K11)."""
+    error = error_of(json.dumps({"error": {"message": text}}), 400)
     assert isinstance(error, ContextOverflow)
     assert error.context_tokens == window
 
@@ -209,32 +209,32 @@ def test_a_refusal_may_name_the_window(text: str, window: int | None) -> None:
 @pytest.mark.parametrize("status", [429, 413])
 def test_more_tokens_than_an_account_may_send_in_a_minute_are_too_many(status: int) -> None:
     """OpenAI's 429 and Groq's 413: no waiting makes the request fit."""
-    said = "Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 41000."
-    body = {"error": {"message": said, "type": "tokens", "code": "rate_limit_exceeded"}}
-    error = told(json.dumps(body), status)
+    message = "Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 41000."
+    body = {"error": {"message": message, "type": "tokens", "code": "rate_limit_exceeded"}}
+    error = error_of(json.dumps(body), status)
     assert isinstance(error, ContextOverflow)
     assert error.context_tokens == 30_000
     body["error"]["message"] = "Rate limit reached (TPM): Limit 30000, Used 29000, Requested 2000."
-    assert isinstance(told(json.dumps(body), 429), ProviderOverloaded)
+    assert isinstance(error_of(json.dumps(body), 429), ProviderOverloaded)
 
 
 @pytest.mark.parametrize("name", ["message", "type"])
 def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
     """A stream's event holds megabytes, which would hold everybody up (P9)."""
-    asked: list[str] = []
+    redacted: list[str] = []
 
     def redact(text: str) -> str:
-        asked.append(text)
+        redacted.append(text)
         return text
 
     refusal = read_error({name: "pass word " * 400_000}, status=500)
-    told = str(error_for(refusal, endpoint="host", redact=redact))
-    assert "pass word pass word" in told
-    assert max(map(len, (*asked, refusal.codes, refusal.text))) <= LOOKED_AT_CHARS
+    text = str(error_for(refusal, endpoint="host", redact=redact))
+    assert "pass word pass word" in text
+    assert max(map(len, (*redacted, refusal.codes, refusal.text))) <= LOOKED_AT_CHARS
 
 
 @pytest.mark.parametrize(
-    ("said", "then"),
+    ("beginning", "then"),
     [
         ("tool call id a", "length 9"),
         ("reasoning_content", "missing"),
@@ -242,22 +242,22 @@ def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
         ("unknown field", "extra_content"),
     ],
 )
-def test_words_far_apart_are_no_dialect(said: str, then: str) -> None:
+def test_words_far_apart_are_no_dialect(beginning: str, then: str) -> None:
     """They may be a person's, and to look in all of a long text takes the square of its length (P9)."""
-    near, far = (read_error(f"{said}{' ' * gap}{then}", status=400) for gap in (9, 999))
+    near, far = (read_error(f"{beginning}{' ' * gap}{then}", status=400) for gap in (9, 999))
     assert adapted(Dialect(), near) != adapted(Dialect(), far) == Dialect()
 
 
 def test_half_a_secret_at_the_cut_is_not_shown() -> None:
     """Blanks before it are shown as one."""
     blank = " " * (LOOKED_AT_CHARS - 6)
-    told = error_for(
+    error = error_for(
         read_error({"message": f"{blank}hunter2-secret"}, status=500), endpoint="e", redact=str
     )
-    assert str(told) == "`e` is busy (500): no reason"
+    assert str(error) == "`e` is busy (500): no reason"
 
 
-def test_a_type_is_told_on_one_line() -> None:
+def test_a_type_is_reported_on_one_line() -> None:
     """What an endpoint says in place of a message is foreign, too (P10)."""
-    told = error_for(read_error({"type": "a\x1b[2J\nb"}, status=500), endpoint="e", redact=str)
-    assert str(told) == "`e` is busy (500): a [2j b"
+    error = error_for(read_error({"type": "a\x1b[2J\nb"}, status=500), endpoint="e", redact=str)
+    assert str(error) == "`e` is busy (500): a [2j b"

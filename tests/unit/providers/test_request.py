@@ -156,8 +156,8 @@ def test_arguments_cross_byte_for_byte_unless_no_endpoint_could_read_them(
 @pytest.mark.parametrize("content", ["", " \n"])
 def test_an_answer_without_words_goes_out_with_some(content: str) -> None:
     """Mistral and Moonshot refuse each later request with an empty answer, as one of reasoning is."""
-    said = json.loads(sent(AssistantMessage(content=content)))
-    assert said == [{"role": "assistant", "content": "(no text)"}]
+    body = json.loads(sent(AssistantMessage(content=content)))
+    assert body == [{"role": "assistant", "content": "(no text)"}]
 
 
 def test_a_request_asks_for_a_stream_with_usage() -> None:
@@ -273,13 +273,13 @@ def test_a_message_none_of_whose_files_is_here_is_its_text() -> None:
 
 def test_messages_that_are_joined_keep_their_files() -> None:
     """A turn that failed leaves no answer between two of them."""
-    one = UserMessage(content="one", files=(part(1, "image/png"),))
-    two = UserMessage(content="two", files=(part(4, "application/pdf", "b"),))
+    first = UserMessage(content="one", files=(part(1, "image/png"),))
+    second = UserMessage(content="two", files=(part(4, "application/pdf", "b"),))
     body = json.loads(
-        encode_request(ModelRequest(messages=(one, two), files=BYTES), model="m", options={})
+        encode_request(ModelRequest(messages=(first, second), files=BYTES), model="m", options={})
     )
     [message] = body["messages"]
-    assert [one["type"] for one in message["content"]] == ["text", "image_url", "file"]
+    assert [part_["type"] for part_ in message["content"]] == ["text", "image_url", "file"]
     assert message["content"][0]["text"] == "one\n\ntwo"
 
 
@@ -341,52 +341,52 @@ any_message = (
         max_size=6,
     ),
 )
-def test_what_was_written_for_an_earlier_request_changes_no_later_one(
+def test_a_cached_message_changes_no_later_request(
     pool: list[Message], requests: list[tuple[list[int], dict[str, bytes], Dialect]]
 ) -> None:
     """Whatever messages are the same, come and go, however and with whichever files they are sent."""
-    kept: dict[object, Written] = {}
+    cache: dict[object, Written] = {}
     for places, shown, dialect in requests:
         messages = tuple(pool[at % len(pool)] for at in places)
         plain = ModelRequest(messages=messages, files=shown)
         anew = encode_request(plain, model="m", options={}, dialect=dialect)
-        again = replace(plain, kept=kept)
+        again = replace(plain, kept=cache)
         assert encode_request(again, model="m", options={}, dialect=dialect) == anew
-        assert all(len(known) == len(written) for known, written in kept.values())
+        assert all(len(known) == len(written) for known, written in cache.values())
 
 
-def test_what_was_written_of_messages_that_are_gone_goes_too() -> None:
+def test_the_cache_drops_messages_that_are_gone() -> None:
     """As when a summary stands for most of a conversation."""
-    kept: dict[object, Written] = {}
+    cache: dict[object, Written] = {}
     many = tuple(AssistantMessage(content=str(n)) for n in range(9))
-    encode_request(ModelRequest(messages=many, kept=kept), model="m", options={})
-    assert [known for known, _ in kept.values()] == [many]
-    encode_request(ModelRequest(messages=many[:2], kept=kept), model="m", options={})
-    assert [known for known, _ in kept.values()] == [many[:2]]
+    encode_request(ModelRequest(messages=many, kept=cache), model="m", options={})
+    assert [known for known, _ in cache.values()] == [many]
+    encode_request(ModelRequest(messages=many[:2], kept=cache), model="m", options={})
+    assert [known for known, _ in cache.values()] == [many[:2]]
 
 
-def test_what_was_written_goes_out_again_in_the_same_dialect_only() -> None:
+def test_a_cached_message_is_reused_in_the_same_dialect_only() -> None:
     """In one that was learned a long conversation takes as little work as in the usual one."""
-    kept: dict[object, Written] = {}
-    one = AssistantMessage(content="so", reasoning="hm", tool_calls=CALLS)
-    request = ModelRequest(messages=(one,) * 200, kept=kept)
+    cache: dict[object, Written] = {}
+    message = AssistantMessage(content="so", reasoning="hm", tool_calls=CALLS)
+    request = ModelRequest(messages=(message,) * 200, kept=cache)
     encode_request(request, model="m", options={})
     assert b'"hm"' not in encode_request(request, model="m", options={}, dialect=PLAIN)
-    assert list(kept) == [PLAIN]
+    assert list(cache) == [PLAIN]
     again = partial(encode_request, request, model="m", options={}, dialect=PLAIN)
     assert calls_made(again) < 200
 
 
-def test_what_is_written_with_a_file_is_written_anew() -> None:
+def test_a_message_with_a_file_is_not_cached() -> None:
     """It is megabytes, and shown for a while only."""
-    kept: dict[object, Written] = {}
-    said, shown = (
+    cache: dict[object, Written] = {}
+    plain, shown = (
         AssistantMessage(content="so"),
         UserMessage(content="look", files=(part(1, "image/png"),)),
     )
-    request = ModelRequest(messages=(said, shown, said), files={"d1": b"AA"}, kept=kept)
+    request = ModelRequest(messages=(plain, shown, plain), files={"d1": b"AA"}, kept=cache)
     encode_request(request, model="m", options={})
-    assert [known for known, _ in kept.values()] == [(said,)]
+    assert [known for known, _ in cache.values()] == [(plain,)]
 
 
 # --- an order that every endpoint and every chat template takes -----------------------------------
@@ -396,7 +396,7 @@ ASKED = AssistantMessage(content="looking")
 RESULT = ToolMessage(content="42", tool_call_id="a", tool_name="look")
 
 
-def said(text: str) -> UserMessage:
+def user_message(text: str) -> UserMessage:
     return UserMessage(content=text)
 
 
@@ -404,12 +404,12 @@ def test_what_alternates_stays_as_it_is() -> None:
     """Nothing is touched in the usual conversation."""
     usual = (
         SYSTEM,
-        said("one"),
+        user_message("one"),
         ASKED,
         RESULT,
         RESULT,
         AssistantMessage(content="42"),
-        said("two"),
+        user_message("two"),
     )
     assert tuple(alternating(usual)) == usual
     assert tuple(alternating(())) == ()
@@ -417,24 +417,25 @@ def test_what_alternates_stays_as_it_is() -> None:
 
 def test_messages_of_people_in_a_row_become_one() -> None:
     """A turn that failed leaves no answer between two messages."""
-    assert tuple(alternating((SYSTEM, said("one"), said("two"), said("three")))) == (
-        SYSTEM,
-        said("one\n\ntwo\n\nthree"),
-    )
+    assert tuple(
+        alternating((SYSTEM, user_message("one"), user_message("two"), user_message("three")))
+    ) == (SYSTEM, user_message("one\n\ntwo\n\nthree"))
 
 
 def test_a_message_after_results_comes_after_a_word_of_the_assistant() -> None:
     """After `/tool`, after an edit, after steering."""
-    assert tuple(alternating((said("go"), ASKED, RESULT, said("and"), said("now?")))) == (
-        said("go"),
+    assert tuple(
+        alternating((user_message("go"), ASKED, RESULT, user_message("and"), user_message("now?")))
+    ) == (
+        user_message("go"),
         ASKED,
         RESULT,
         AssistantMessage(content=BETWEEN),
-        said("and\n\nnow?"),
+        user_message("and\n\nnow?"),
     )
 
 
-@given(st.lists(st.sampled_from([SYSTEM, said("one"), said("two"), ASKED, RESULT])))
+@given(st.lists(st.sampled_from([SYSTEM, user_message("one"), user_message("two"), ASKED, RESULT])))
 def test_no_order_is_left_that_a_template_refuses(messages: list[Message]) -> None:
     """No user after user or result; all words stay, in order; doing it twice changes nothing."""
     made = tuple(alternating(messages))
@@ -445,6 +446,6 @@ def test_no_order_is_left_that_a_template_refuses(messages: list[Message]) -> No
         if isinstance(pair[0], UserMessage | ToolMessage) and isinstance(pair[1], UserMessage)
     ]
     assert refused == []
-    kept = "\n\n".join(message.content for message in made if message.content != BETWEEN)
-    assert kept == "\n\n".join(message.content for message in messages)
+    texts = "\n\n".join(message.content for message in made if message.content != BETWEEN)
+    assert texts == "\n\n".join(message.content for message in messages)
     assert tuple(alternating(made)) == made

@@ -105,14 +105,14 @@ async def test_delays_follow_the_clock() -> None:
 async def test_after_the_tools_result_comes_the_next_answer_with_its_receipt() -> None:
     """The newest receipt of the result is repeated verbatim."""
     result = f"old zc-receipt-1-x\n12:00\n[receipt: {RECEIPT}]"
-    said = await text(
+    answer = await text(
         scripted(),
         user("weather"),
         AssistantMessage(),
         ToolMessage(content="other", tool_call_id="call_0"),
         ToolMessage(content=result, tool_call_id="mine"),
     )
-    assert said == f"It says {result}, {RECEIPT}."
+    assert answer == f"It says {result}, {RECEIPT}."
 
 
 async def test_turns_without_words_to_match_are_taken_in_order() -> None:
@@ -200,7 +200,7 @@ async def test_an_answer_can_be_left_early() -> None:
     assert provider.facts.calls_tools
 
 
-def test_the_faults_of_a_script_are_told_together_with_their_places() -> None:
+def test_the_faults_of_a_script_are_reported_together_with_their_places() -> None:
     script = """
     [[turn]]
     [[turn.answer]]
@@ -236,7 +236,7 @@ def test_a_script_of_another_shape_is_refused(script: str, fault: str) -> None:
     assert caught.value.faults[0].startswith(fault)
 
 
-def test_a_script_file_that_is_not_there_is_told_with_its_path(tmp_path: Path) -> None:
+def test_a_missing_script_file_is_reported_with_its_path(tmp_path: Path) -> None:
     missing = tmp_path / "none.toml"
     settings = ProviderSettings(kind="scripted", script=str(missing))
     with pytest.raises(ConfigError, match="no such file"):

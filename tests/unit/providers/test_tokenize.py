@@ -59,12 +59,12 @@ def test_a_list_tells_whose_server_it_is(body: bytes, is_one: bool) -> None:
 
 
 async def test_a_llama_cpp_that_a_person_runs_counts() -> None:
-    """Once its list was read; before that nobody does."""
+    """Once its list was read; not before."""
     http = FakeHttp(Played(parts=(LISTED,)), Played(parts=(TOKENS,)))
-    asked = provider(http, base_url="http://host/v1/")
-    assert (asked.facts.counted_by, await asked.count(("a", "b"))) == ("", None)
-    await asked.measure()
-    assert (asked.facts.counted_by, await asked.count(("a", "b"))) == ("llama.cpp", (2, 1))
+    endpoint = provider(http, base_url="http://host/v1/")
+    assert (endpoint.facts.counted_by, await endpoint.count(("a", "b"))) == ("", None)
+    await endpoint.measure()
+    assert (endpoint.facts.counted_by, await endpoint.count(("a", "b"))) == ("llama.cpp", (2, 1))
     request = http.requests[-1]
     assert (request.method, request.url) == ("POST", "http://host/tokenize")
     assert request.headers["Authorization"].startswith("Bearer sk-")
@@ -76,9 +76,9 @@ async def test_a_server_that_fails_counts_nothing() -> None:
     http = FakeHttp(
         Played(parts=(LISTED,)), HttpConnectFailed("gone"), Played(parts=(3.0,)), endless
     )
-    asked = provider(http)
-    await asked.measure()
-    assert [await asked.count(("a", "b")) for _ in range(3)] == [None, None, None]
+    endpoint = provider(http)
+    await endpoint.measure()
+    assert [await endpoint.count(("a", "b")) for _ in range(3)] == [None, None, None]
 
 
 class Words:
@@ -91,7 +91,7 @@ class Words:
 
 async def test_the_file_of_an_operator_comes_first() -> None:
     """Whatever the endpoint could say."""
-    asked = OpenAIProvider(
+    endpoint = OpenAIProvider(
         endpoint=Endpoint(
             base_url="http://host/v1", model="m", tokenize_url="http://host/tokenize"
         ),
@@ -99,7 +99,7 @@ async def test_the_file_of_an_operator_comes_first() -> None:
         context=replace(context(), tokenizer=Words()),
         settings=ProviderSettings(tokenizer="words.json"),
     )
-    assert (asked.facts.counted_by, await asked.count(("a b", "c"))) == ("words.json", (2, 1))
+    assert (endpoint.facts.counted_by, await endpoint.count(("a b", "c"))) == ("words.json", (2, 1))
 
 
 # --- windows: who says how much a model reads, in which words -------------------------------------
@@ -148,19 +148,19 @@ def test_a_table_knows_some_models(model: str, window: int | None) -> None:
 
 
 async def test_an_endpoint_is_asked_for_its_window() -> None:
-    """Once, with the key; what it says comes before the table."""
+    """Once, with the key; its answer comes before the table."""
     http = FakeHttp(Played(parts=(listed(context_length=16_384),)))
-    asked = provider(http, window=None)
-    assert (asked.facts.context_tokens, asked.facts.context_from) == (None, "")
-    await asked.measure()
-    assert (asked.facts.context_tokens, asked.facts.context_from) == (16_384, "the endpoint")
+    endpoint = provider(http, window=None)
+    assert (endpoint.facts.context_tokens, endpoint.facts.context_from) == (None, "")
+    await endpoint.measure()
+    assert (endpoint.facts.context_tokens, endpoint.facts.context_from) == (16_384, "the endpoint")
     (request,) = http.requests
     assert (request.method, request.url) == ("GET", "https://host/v1/models")
     assert request.headers["Authorization"].startswith("Bearer sk-")
 
 
 @pytest.mark.parametrize(
-    ("said", "model", "configured", "window", "by"),
+    ("facts", "model", "configured", "window", "by"),
     [
         ({"context_length": 16_384}, "gpt-4o", None, 16_384, "the endpoint"),
         ({"context_length": 16_384}, "m", 16_384, 16_384, "the endpoint"),
@@ -191,19 +191,19 @@ async def test_an_endpoint_is_asked_for_its_window() -> None:
     ],
 )
 async def test_what_is_known_of_a_model_comes_before_the_configuration(
-    said: dict[str, object], model: str, configured: int | None, window: int | None, by: str
+    facts: dict[str, object], model: str, configured: int | None, window: int | None, by: str
 ) -> None:
     """Endpoint, table, configuration; an operator may want less than there is, and gets no more."""
-    body = json.dumps({"data": [{"id": model, **said}]}).encode()
-    asked = provider(FakeHttp(Played(parts=(body,))), model=model, window=configured)
-    await asked.measure()
-    assert (asked.facts.context_tokens, asked.facts.context_from) == (window, by)
+    body = json.dumps({"data": [{"id": model, **facts}]}).encode()
+    endpoint = provider(FakeHttp(Played(parts=(body,))), model=model, window=configured)
+    await endpoint.measure()
+    assert (endpoint.facts.context_tokens, endpoint.facts.context_from) == (window, by)
 
 
 async def test_an_endpoint_that_says_nothing_leaves_it_to_the_table() -> None:
     """Nor does one that can't be reached hold anything up."""
     http = FakeHttp(HttpConnectFailed("refused"))
-    asked = provider(http, model="gpt-4o", window=None)
-    await asked.measure()
-    assert asked.facts.context_tokens == 128_000
-    assert asked.facts.context_from == f"the table of {AS_OF}"
+    endpoint = provider(http, model="gpt-4o", window=None)
+    await endpoint.measure()
+    assert endpoint.facts.context_tokens == 128_000
+    assert endpoint.facts.context_from == f"the table of {AS_OF}"

@@ -20,7 +20,7 @@ confine(536_870_912, 10)
 
 
 def in_the_child(then: str) -> list[str]:
-    """Run some lines in a process that has given up what it does not need; returns what it said."""
+    """Run some lines in a process that has dropped its rights; return its output."""
     ended = subprocess.run(
         (sys.executable, "-P", "-c", GIVE_UP + then), capture_output=True, text=True, check=True
     )
@@ -52,7 +52,7 @@ def test_it_reaches_no_network() -> None:
     """Not even this machine; where the kernel refuses, the process says so."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
-        told = in_the_child("print(left)" + tried(f"socket.socket().connect({address})"))
-    if told[0] == "False":
+        lines = in_the_child("print(left)" + tried(f"socket.socket().connect({address})"))
+    if lines[0] == "False":
         pytest.skip("this kernel lets no plain user leave the network")
-    assert told == ["True", "OSError"]
+    assert lines == ["True", "OSError"]

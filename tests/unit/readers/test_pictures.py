@@ -19,10 +19,10 @@ SIZE = (24, 16)
 ORIENTATION = 0x0112
 
 
-def exif(turned: int = 1) -> bytes:
+def exif(orientation: int = 1) -> bytes:
     made = Image.Exif()
     made[0x010F] = TELLS.decode()
-    made[ORIENTATION] = turned
+    made[ORIENTATION] = orientation
     made.get_ifd(0x8825)[29] = TELLS.decode()
     return made.tobytes()
 
@@ -44,16 +44,16 @@ def seen(data: bytes) -> Image.Image:
 
 
 def chunk(kind: bytes, body: bytes) -> bytes:
-    said = kind + body
-    return len(body).to_bytes(4, "big") + said + crc32(said).to_bytes(4, "big")
+    content = kind + body
+    return len(body).to_bytes(4, "big") + content + crc32(content).to_bytes(4, "big")
 
 
 def text_of_png() -> PngInfo:
-    said = PngInfo()
-    said.add_text("Author", TELLS.decode())
-    said.add_text("Comment", TELLS.decode(), zip=True)
-    said.add_itxt("GPS", TELLS.decode())
-    return said
+    info = PngInfo()
+    info.add_text("Author", TELLS.decode())
+    info.add_text("Comment", TELLS.decode(), zip=True)
+    info.add_itxt("GPS", TELLS.decode())
+    return info
 
 
 def profile() -> bytes:
@@ -106,12 +106,12 @@ def test_the_picture_is_sent_and_all_else_stays(form: str) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("turned", range(2, 9))
+@pytest.mark.parametrize("orientation", range(2, 9))
 def test_how_it_is_turned_is_all_that_is_kept_of_what_a_camera_wrote(
-    kind: str, turned: int
+    kind: str, orientation: int
 ) -> None:
-    sent = without_metadata(saved(kind, exif=exif(turned)), TYPES[kind])
-    assert dict(seen(sent).getexif()) == {ORIENTATION: turned}
+    sent = without_metadata(saved(kind, exif=exif(orientation)), TYPES[kind])
+    assert dict(seen(sent).getexif()) == {ORIENTATION: orientation}
     assert TELLS not in sent
 
 
@@ -172,7 +172,7 @@ def test_what_a_camera_wrote_wrongly_turns_nothing(form: str) -> None:
     )
 
 
-def test_one_that_was_cut_short_is_sent_as_far_as_it_goes() -> None:
+def test_a_picture_that_was_cut_short_is_sent_as_far_as_it_goes() -> None:
     """Telephones that lose their network leave such files; there is a picture in them."""
     assert without_metadata(JPEG[:-2], "image/jpeg") == JPEG[:-2]
 
@@ -193,7 +193,7 @@ def test_one_that_was_cut_short_is_sent_as_far_as_it_goes() -> None:
         ("WEBP", b"RIFF\xff\xff\xff\0WEBP" + (b"giFt\1\0\0\0aa") * (MAX_PARTS + 1)),
     ],
 )
-def test_one_that_is_not_built_as_its_kind_is_is_not_sent(kind: str, data: bytes) -> None:
+def test_a_picture_of_the_wrong_structure_is_not_sent(kind: str, data: bytes) -> None:
     """Where its parts end is not known, so neither is what they are. P9: and they are bounded."""
     assert without_metadata(data, TYPES[kind]) == b""
 
@@ -203,11 +203,11 @@ def test_what_is_no_image_is_sent_as_it_is() -> None:
 
 
 @given(st.sampled_from([*TALKATIVE.values()]), st.data())
-def test_whatever_is_broken_in_one_it_ends_and_tells_no_more_than_before(
-    one: tuple[str, bytes], data: st.DataObject
+def test_a_damaged_picture_ends_and_reveals_no_more_than_a_whole_one(
+    picture: tuple[str, bytes], data: st.DataObject
 ) -> None:
     """It never raises, and what is sent is no longer than what came and a turn of the picture."""
-    kind, whole = one
+    kind, whole = picture
     broken = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 4))):
         broken[data.draw(st.integers(8, len(broken) - 1))] = data.draw(st.integers(0, 255))

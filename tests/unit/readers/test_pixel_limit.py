@@ -87,8 +87,8 @@ def jpeg_segment(kind: int, body: bytes) -> bytes:
 
 
 def png_chunk(kind: bytes, body: bytes) -> bytes:
-    said = kind + body
-    return len(body).to_bytes(4, "big") + said + crc32(said).to_bytes(4, "big")
+    content = kind + body
+    return len(body).to_bytes(4, "big") + content + crc32(content).to_bytes(4, "big")
 
 
 PNG, JPEG, WEBP = (drawn(kind, (300, 200), {}) for kind in ("PNG", "JPEG", "WEBP"))

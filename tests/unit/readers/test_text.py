@@ -46,12 +46,12 @@ def test_what_fits_nothing_is_latin_1() -> None:
 
 
 def test_a_piece_says_where_it_stands_and_how_to_read_on() -> None:
-    asked = ReadRequest(reader="text", offset=2, limit=3)
-    reply = read_text(b"0123456789", asked)
+    request = ReadRequest(reader="text", offset=2, limit=3)
+    reply = read_text(b"0123456789", request)
     assert reply.text == "234"
     assert reply.about == "UTF-8; characters 2 to 5 of 10; read on with offset 5"
-    assert read_text(b"01234", asked).about.endswith("this is the end")
-    assert "past the end" in read_text(b"0", asked).failed
+    assert read_text(b"01234", request).about.endswith("this is the end")
+    assert "past the end" in read_text(b"0", request).failed
 
 
 @given(st.binary(max_size=3_000), st.integers(0, 4_000), st.integers(1, 500))
@@ -74,18 +74,18 @@ def test_pieces_make_the_whole(data: bytes) -> None:
 
 
 def test_a_question_is_read_as_it_was_asked() -> None:
-    asked = ReadRequest(reader="pdf", page=2, offset=3, limit=4, rows=5)
-    assert decode(ReadRequest, line_of(asked)) == asked
+    request = ReadRequest(reader="pdf", page=2, offset=3, limit=4, rows=5)
+    assert decode(ReadRequest, line_of(request)) == request
     assert parse_reply(line_of(Reply(about="a\nb"))) == Reply(about="a\nb")
 
 
 @given(st.text(), st.integers(1), st.integers(0))
 def test_questions_and_answers_survive_their_line(text: str, page: int, offset: int) -> None:
     """Whatever stands in them, line ends and halves of characters included."""
-    asked = ReadRequest(reader="pdf", page=page, offset=offset)
-    line = line_of(asked)
+    request = ReadRequest(reader="pdf", page=page, offset=offset)
+    line = line_of(request)
     assert line.count(b"\n") == 1
-    assert decode(ReadRequest, line) == asked
+    assert decode(ReadRequest, line) == request
     reply = Reply(about=text, text=text + "\ud800")
     assert parse_reply(line_of(reply)) == reply
 
@@ -158,7 +158,7 @@ def test_a_mail_reads_as_people_read_it() -> None:
     assert (rest.text, rest.about.partition("; read")[2]) == ("Zöe", " on with offset 9")
 
 
-def test_what_is_called_a_mail_and_is_none_is_read_as_text() -> None:
+def test_a_file_called_a_mail_that_is_none_is_read_as_text() -> None:
     assert read_mail(b"just\nwords", ReadRequest(reader="mail")).text == "just\nwords"
     assert read_mail(b"", ReadRequest(reader="mail")) == Reply(
         about="decoded; characters 0 to 0 of 0; this is the end"
@@ -284,7 +284,7 @@ def test_rows_read_one_behind_the_other_make_the_whole(rows: list[list[str]]) ->
     ],
 )
 def test_bytes_say_what_they_are(data: bytes, name: str, reader: str, label: str) -> None:
-    """A name counts only where two kinds of text are told apart."""
+    """A name counts only between two kinds of text."""
     found = recognise(data, name)
     assert (found.reader, found.label) == (reader, label)
 
@@ -299,7 +299,7 @@ def test_any_bytes_are_something(data: bytes, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "heard"),
+    ("data", "is_sound"),
     [
         (b"OggS", True),
         (b"ID3", True),
@@ -310,5 +310,5 @@ def test_any_bytes_are_something(data: bytes, name: str) -> None:
         (b"milk", False),
     ],
 )
-def test_sound_is_told_apart_because_nothing_here_reads_it(data: bytes, heard: bool) -> None:
-    assert is_audio_or_video(recognise(data, "a").label) is heard
+def test_sound_is_recognized_because_nothing_here_reads_it(data: bytes, is_sound: bool) -> None:
+    assert is_audio_or_video(recognise(data, "a").label) is is_sound

@@ -77,10 +77,10 @@ def filled() -> Iterator[tuple[str, frozenset[str]]]:
     """The name of each sentence that is filled in where it is named, and the facts it is given."""
     for node in nodes():
         match node:
-            case ast.Call(func=ast.Attribute(value=said, attr="to" | "about"), keywords=keywords):
+            case ast.Call(func=ast.Attribute(value=text, attr="to" | "about"), keywords=keywords):
                 given = frozenset(keyword.arg or "**" for keyword in keywords)
-                yield from ((name, given) for name in named_in(said))
-                match said:
+                yield from ((name, given) for name in named_in(text))
+                match text:
                     case ast.Subscript(value=ast.Name(id=table)):
                         # Each takes what it has a place for.
                         chosen = tables().get(table, ())
@@ -92,18 +92,18 @@ def filled() -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def test_every_language_names_the_same_facts() -> None:
-    """A fact that one language leaves out is told to nobody who reads that language."""
+    """A fact that one language leaves out never reaches its readers."""
     assert [name for name, form in FORMS if facts_of(form.de) != facts_of(form.en)] == []
     assert [
         name for name, form in FORMS if not facts_of(form.en) <= facts_of(SENTENCES[name].en)
     ] == []
 
 
-def test_every_language_keeps_what_somebody_types() -> None:
+def test_every_language_keeps_the_words_to_be_typed() -> None:
     """What stands in backticks is typed or looked for as it is, and is not translated."""
     typed = {name: Counter(form.en.split("`")[1::2]) for name, form in FORMS}
-    kept = {name: Counter(form.de.split("`")[1::2]) for name, form in FORMS}
-    assert kept == typed
+    quoted = {name: Counter(form.de.split("`")[1::2]) for name, form in FORMS}
+    assert quoted == typed
 
 
 def test_every_language_says_it_in_its_own_words() -> None:
@@ -124,23 +124,23 @@ def ends(text: str) -> tuple[str, str]:
     return before, after
 
 
-def test_nothing_is_said_twice() -> None:
-    said = Counter((form.en, form.de) for _, form in FORMS)
-    assert [text for text, times in said.items() if times > 1] == []
+def test_no_sentence_is_there_twice() -> None:
+    counts = Counter((form.en, form.de) for _, form in FORMS)
+    assert [sentence for sentence, times in counts.items() if times > 1] == []
 
 
-def test_every_sentence_is_said_somewhere() -> None:
-    """A sentence that nobody says any more is removed with its translation."""
+def test_every_sentence_is_used() -> None:
+    """An unused sentence is removed with its translation."""
     assert sorted(set(SENTENCES) - set(used())) == []
 
 
 def test_every_sentence_is_given_its_facts_and_no_others() -> None:
-    """A missing fact would be found only when somebody should have read it."""
-    wanted = {
+    """A missing fact would be found only when a person should have read it."""
+    expected = {
         name: facts_of(sentence.en) | (frozenset({"count"}) if sentence.one else frozenset[str]())
         for name, sentence in SENTENCES.items()
     }
-    assert [(name, sorted(given)) for name, given in filled() if given != wanted[name]] == []
+    assert [(name, sorted(given)) for name, given in filled() if given != expected[name]] == []
 
 
 def test_a_sentence_with_facts_is_filled_in_where_it_is_named() -> None:
@@ -167,17 +167,15 @@ WAITING = Sentence(
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("en", "Hello Ann, I am busy."), ("de", "Hallo Ann, ich habe zu tun.")]
+    ("language", "text"), [("en", "Hello Ann, I am busy."), ("de", "Hallo Ann, ich habe zu tun.")]
 )
-def test_a_sentence_in_a_sentence_is_said_in_the_same_language(
-    language: Language, said: str
-) -> None:
-    assert GREETING.to(language, name="Ann", what=BUSY) == said
-    assert GREETING.about(name="Ann", what=BUSY).to(language) == said
+def test_a_sentence_in_a_sentence_is_in_the_same_language(language: Language, text: str) -> None:
+    assert GREETING.to(language, name="Ann", what=BUSY) == text
+    assert GREETING.about(name="Ann", what=BUSY).to(language) == text
 
 
 @pytest.mark.parametrize(
-    ("count", "language", "said"),
+    ("count", "language", "text"),
     [
         (0, "en", "0 messages wait"),
         (1, "en", "a message waits"),
@@ -186,12 +184,12 @@ def test_a_sentence_in_a_sentence_is_said_in_the_same_language(
         (2, "de", "2 Nachrichten warten"),
     ],
 )
-def test_one_is_said_otherwise_than_many(count: int, language: Language, said: str) -> None:
-    assert WAITING.to(language, count=count) == said
+def test_one_has_another_form_than_many(count: int, language: Language, text: str) -> None:
+    assert WAITING.to(language, count=count) == text
 
 
 def test_a_fact_is_never_taken_for_a_place_to_fill_in() -> None:
-    """What a person or a model wrote stays as it is written, whatever it holds."""
+    """A text of a person or a model stays as it is written, braces included."""
     assert GREETING.to("en", name="{what}", what="{0.__class__}") == "Hello {what}, {0.__class__}."
 
 
@@ -211,4 +209,4 @@ def test_a_language_is_named_by_its_code_or_as_it_calls_itself(
 
 
 def test_a_number_is_written_as_it_is_read_there() -> None:
-    assert [decimal(1234.56, one) for one in ("en", "de")] == ["1234.6", "1234,6"]
+    assert [decimal(1234.56, language) for language in ("en", "de")] == ["1234.6", "1234,6"]

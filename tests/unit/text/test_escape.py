@@ -1,4 +1,4 @@
-"""Unseen: what is approved is what was read, whatever a model or a stranger wrote (P5)."""
+"""Invisible characters: the approved text is the text that was read, for any input (P5)."""
 
 import re
 import sys

@@ -59,7 +59,7 @@ def test_a_header_that_is_too_long_has_no_parameters() -> None:
     assert part.name == "a.pdf"
 
 
-def test_parts_are_found_whatever_ends_their_lines() -> None:
+def test_parts_are_found_with_any_line_ending() -> None:
     lines = (
         b"Content-Type: multipart/mixed; boundary=x",
         b"",
@@ -178,8 +178,8 @@ def test_a_boundary_that_can_not_be_read_is_none() -> None:
 
 def test_a_size_that_is_no_number_is_reckoned() -> None:
     sizes = [
-        parse_mail(b"Content-Disposition: attachment; size=" + one + b"\n\nx").parts[0].size_bytes
-        for one in (b"12", b"-1", b"\xc2\xb2", b"9" * 40)
+        parse_mail(b"Content-Disposition: attachment; size=" + size + b"\n\nx").parts[0].size_bytes
+        for size in (b"12", b"-1", b"\xc2\xb2", b"9" * 40)
     ]
     assert sizes == [12, 1, 1, 1]
 
@@ -212,8 +212,8 @@ def test_a_footer_beside_a_page_hides_neither() -> None:
     """Mailing lists put one below each mail; only of alternatives one is read."""
     footer = "\nlist footer"
     page = "Content-Type: text/html\n\n<p>hello"
-    said = parse_mail(holding("x", page, footer).encode()).texts()
-    assert said == [("text/html", "<p>hello"), ("text/plain", "list footer")]
+    texts = parse_mail(holding("x", page, footer).encode()).texts()
+    assert texts == [("text/html", "<p>hello"), ("text/plain", "list footer")]
 
 
 ENCODED = {
@@ -239,7 +239,7 @@ HEADS = st.sampled_from(
 
 
 @given(st.lists(HEADS | st.binary(max_size=8), max_size=30).map(b"".join))
-def test_whatever_comes_is_parsed(raw: bytes) -> None:
+def test_any_bytes_are_parsed(raw: bytes) -> None:
     mail = parse_mail(raw)
     for part in mail.parts:
         mail.text(part).encode()

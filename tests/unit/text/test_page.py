@@ -58,7 +58,7 @@ from zeroclaw.text.page import End, Page, Start, Text, pieces, readable_page
     ],
 )  # fmt: skip
 def test_a_page_reads_as_people_see_it(html: str, text: str) -> None:
-    """Lines where blocks are, and nothing that nobody sees."""
+    """Lines where blocks are, and nothing invisible."""
     assert readable_page(html).text == text
 
 
@@ -80,7 +80,7 @@ def test_the_first_title_is_the_pages() -> None:
     ],
 )
 def test_links_are_shown_when_they_are_asked_for(html: str, text: str) -> None:
-    """Behind their text, as whoever asks wants them written."""
+    """Behind their text, in the form that the caller chooses."""
     page = readable_page(html, lambda address: f"to {address}" if address != "no" else "")
     assert page.text == text
 
@@ -101,7 +101,7 @@ def test_links_are_shown_when_they_are_asked_for(html: str, text: str) -> None:
         ),
         ("<br/>", [Start(tag="br", is_closed=True)]),
         ("<p a=1 A=2>", [Start(tag="p", attributes={"a": "1"})]),
-        ("<p =x><p =>", [Start(tag="p", attributes={one: ""}) for one in ("=x", "=")]),
+        ("<p =x><p =>", [Start(tag="p", attributes={name: ""}) for name in ("=x", "=")]),
         ("<p a='x>y'>", [Start(tag="p", attributes={"a": "x>y"})]),
         ("</P x>y", [End(tag="p"), Text(text="y")]),
         ("</>y</ p>", [Text(text="y")]),
