@@ -150,6 +150,12 @@ def test_a_fault_of_a_whole_table_is_told_of_that_table() -> None:
         ("[people]\nname = 'ann'", "people: should be a list"),
         ("[approvals]\napprovers = 'role:operator'", "approvals.approvers: should be a list"),
         (
+            "channels.telegram.allowed_users = [12345]",
+            'channels.telegram.allowed_users[0]: should be a text, in quotes: "…"',
+        ),
+        ('attachments.max_bytes = "10 MB"', "attachments.max_bytes: should be a whole number"),
+        ('approvals.timeout_s = "15 min"', "approvals.timeout_s: should be a number"),
+        (
             "[[people]]\nname = 'Ann B'",
             "people[0].name: a name begins with one of a-z, and goes on with up to 31 of a-z, "
             "0-9, `_` and `-`",
