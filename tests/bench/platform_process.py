@@ -161,7 +161,7 @@ class Slack(Side):
         if self._server.connections > self._connections:
             self._connections = self._server.connections
             self.heard_at.append(time.monotonic())
-        for chat, all_of_it in self._server.ever.items():
+        for chat, all_of_it in self._server.history.items():
             for text in all_of_it[self._read.get(chat, 0) :]:
                 if '"blocks"' in text:
                     self.show(chat, "send", text)

@@ -143,7 +143,7 @@ class SlackHarness:
             await self.clock.advance(AGAIN_S)
         else:
             self.newest.confirmed.clear()
-            await self.newest.tell()
+            await self.newest.dispatch()
         return await self._wait_delivered(self.newest)
 
     async def press(
@@ -167,16 +167,16 @@ class SlackHarness:
 
     async def messages(self) -> tuple[Standing, ...]:
         if self.room:  # in its threads too
-            return tuple(map(standing, self.slack.standing.get(self.room, {}).values()))
+            return tuple(map(standing, self.slack.bot_messages.get(self.room, {}).values()))
         found = await self.slack.from_bot(self.ann.direct, thread=self.thread)
         return tuple(standing(message, self.slack) for message in found)
 
     async def sees_typing(self) -> bool:
-        return bool(self.slack.at_work.get((self.ann.direct, THREAD)))
+        return bool(self.slack.statuses.get((self.ann.direct, THREAD)))
 
     async def tools_seen(self) -> tuple[str, ...]:
         if not self.slack.tasks:
-            beside = self.slack.at_work.get((self.ann.direct, THREAD), "").rstrip("…")
+            beside = self.slack.statuses.get((self.ann.direct, THREAD), "").rstrip("…")
             return tuple(f"{name} running" for name in beside.split(", ") if name)
         states = {"in_progress": "running", "complete": "ok", "error": "failed"}
         return tuple(f"{tool} {states[status]}" for tool, status in dict(self.slack.tasks).items())
@@ -231,7 +231,9 @@ async def slack_with(
     clock = ManualClock()
     async with SlackServer() as slack:
         ann = await slack.person()
-        root = await slack.up("chat.postMessage", ann.token, channel=ann.direct, text="a thread")
+        root = await slack.upstream(
+            "chat.postMessage", ann.token, channel=ann.direct, text="a thread"
+        )
         yield SlackHarness(
             slack=slack,
             ann=ann,

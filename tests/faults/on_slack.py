@@ -75,7 +75,7 @@ class _Chat:
 
     @property
     def _messages(self) -> list[Json]:
-        return [*self.slack.standing.get(self.channel, {}).values()]
+        return [*self.slack.bot_messages.get(self.channel, {}).values()]
 
     @property
     def messages(self) -> Sequence[BotMessage]:
@@ -94,7 +94,7 @@ class _Chat:
 
     @property
     def ever(self) -> str:
-        return "\n".join(self.slack.ever.get(self.channel, []))
+        return "\n".join(self.slack.history.get(self.channel, []))
 
 
 class OnSlack(WithDirectChats[_Chat]):
@@ -115,7 +115,7 @@ class OnSlack(WithDirectChats[_Chat]):
 
     @property
     def listening(self) -> bool:
-        return self.slack.listening
+        return self.slack.is_connected
 
     async def say(
         self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
@@ -143,10 +143,10 @@ class OnSlack(WithDirectChats[_Chat]):
 
     async def redeliver(self, action: Action) -> None:
         assert isinstance(action, _Done)
-        await action.delivery.tell()
+        await action.delivery.dispatch()
 
     def refuse(self, where: str) -> None:
-        self.slack.refused.add(self._chats[where].channel)
+        self.slack.closed_chats.add(self._chats[where].channel)
 
     async def until(self, holds: Callable[[], T]) -> T:
         """Check outside the emulator's code, which must not read files."""
@@ -155,7 +155,7 @@ class OnSlack(WithDirectChats[_Chat]):
                 while not (found := self.daemon.check() or holds()):
                     await self.slack.next_change().wait()
         except TimeoutError:
-            message = f"waited in vain\n{self.slack.calls}\n{self.slack.standing}"
+            message = f"waited in vain\n{self.slack.calls}\n{self.slack.bot_messages}"
             raise AssertionError(message) from None
         return found
 

@@ -38,7 +38,7 @@ class Writer:
         return message
 
     def look(self) -> None:
-        messages = [*self.on.slack.standing.get(self.who.direct, {}).values()]
+        messages = [*self.on.slack.bot_messages.get(self.who.direct, {}).values()]
         self.chat.stand([standing(message, self.on.slack).text for message in messages])
 
 
@@ -80,7 +80,7 @@ class OnSlack(Place):
 
     @property
     def is_connected(self) -> bool:
-        return self.slack.listening
+        return self.slack.is_connected
 
     async def look(self) -> None:
         if len(self.slack.calls) != self._looked_at:
@@ -89,7 +89,7 @@ class OnSlack(Place):
                 writer.look()
 
     async def operate(self) -> None:
-        for card in [*self.slack.standing.get(self._olga.direct, {}).values()]:
+        for card in [*self.slack.bot_messages.get(self._olga.direct, {}).values()]:
             for action, approval in _once(card):
                 if approval not in self._pressed:
                     self._pressed.add(approval)
@@ -98,7 +98,7 @@ class OnSlack(Place):
     def troubles(self) -> Mapping[str, Trouble]:
         return {
             "connections cut": self.slack.drop,
-            "connections moved": self.slack.moves,
+            "connections moved": self.slack.request_reconnect,
             "429, 502 or lost": self._fail,
             "more of that": self._fail,
             "repeats": self._again,
@@ -110,7 +110,7 @@ class OnSlack(Place):
 
     async def _again(self) -> None:
         if self.sent:
-            await self.chance.choice(self.sent).tell()
+            await self.chance.choice(self.sent).dispatch()
 
 
 def _once(card: Json) -> Iterator[tuple[str, str]]:

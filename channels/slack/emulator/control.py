@@ -66,7 +66,7 @@ class Control:
             "platform": "Slack",
             **self._cast.shown(),
             "bot": {"name": "zeroclaw", "username": "zeroclaw"},
-            "polled": slack.listening,
+            "polled": slack.is_connected,
             "calls": len(slack.calls),
             "refused": 0,
             "waiting": len(slack.waiting),
@@ -78,21 +78,21 @@ class Control:
         slack = self._slack
         names = {"bot": "zeroclaw", slack.bot: "zeroclaw", str(self._cast.ann): "Ann"}
         names[str(self._cast.olga)] = "Olga"
-        of_people, of_bot = slack.said.get(id_, {}), slack.standing.get(id_, {})
-        standing = sorted((*of_people.values(), *of_bot.values()), key=lambda one: str(one["ts"]))
-        last = str(standing[-1]["ts"]) if standing else "0"
+        of_people, of_bot = slack.user_messages.get(id_, {}), slack.bot_messages.get(id_, {})
+        messages = sorted((*of_people.values(), *of_bot.values()), key=lambda item: str(item["ts"]))
+        last = str(messages[-1]["ts"]) if messages else "0"
         lines: list[Json] = [
-            {"id": f"{LINE}{at}", "ts": last, "text": told["text"], "only": told["user"]}
-            for at, told in enumerate(slack.ephemeral)
-            if told["channel"] == id_
+            {"id": f"{LINE}{index}", "ts": last, "text": line["text"], "only": line["user"]}
+            for index, line in enumerate(slack.ephemeral)
+            if line["channel"] == id_
         ]
         forms: list[Json] = [
-            {"id": f"{FORM}{at}", "ts": last, "text": _label(view), "only": person, "asks": True}
-            for at, view in enumerate(slack.views)
-            for person, place in [self.pressed.get(str(view["trigger"]), ("", ""))]
-            if place == id_
+            {"id": f"{FORM}{index}", "ts": last, "text": _label(view), "only": person, "asks": True}
+            for index, view in enumerate(slack.views)
+            for person, channel in [self.pressed.get(str(view["trigger"]), ("", ""))]
+            if channel == id_
         ]
-        return chat(id_, [*standing, *lines[-1:], *forms], names=names, files=slack.links)
+        return chat(id_, [*messages, *lines[-1:], *forms], names=names, files=slack.links)
 
     def file(self, path: str) -> bytes | None:
         """Return a sent file by its id."""
@@ -118,38 +118,40 @@ class Control:
         if carry_out is None:
             raise Unusable(f"`do` is one of {', '.join((*self._actions, 'fail'))}")
         self._person(request)
-        self._place(request)
+        self._channel(request)
         if request.do == "say" and not request.text.strip():
             raise Unusable("there is no text")
-        if request.do == "press" and self._row_of(request) is None:
+        if request.do == "press" and self._message(request) is None:
             raise Unusable(f"there is no button on {request.message}")
-        self._group.create_task(self._carried_out(carry_out, request))
+        self._group.create_task(self._run(carry_out, request))
 
-    async def _carried_out(
+    async def _run(
         self, carry_out: Callable[[ActionRequest], Awaitable[object]], request: ActionRequest
     ) -> None:
         await carry_out(request)
         self._slack.wake()
 
     async def _say(self, request: ActionRequest) -> object:
-        person, place, text = self._person(request), self._place(request), request.text.strip()
+        person, channel, text = self._person(request), self._channel(request), request.text.strip()
         if request.reply_to.startswith(FORM):
             view = self._slack.views[int(request.reply_to.removeprefix(FORM))]
             self.pressed.pop(str(view["trigger"]), None)
             return await person.submits(view, text)
         if text.startswith(COMMAND):
-            return await person.commands(text.removeprefix(COMMAND).strip(), channel=place)
+            return await person.commands(text.removeprefix(COMMAND).strip(), channel=channel)
         return await person.says(
-            text.replace("@zero ", "@zeroclaw "), channel=place, thread=self._thread(request)
+            text.replace("@zero ", "@zeroclaw "), channel=channel, thread=self._thread(request)
         )
 
     def _thread(self, request: ActionRequest) -> str:
         """Return the thread that a reply belongs to, empty for none."""
-        place, to = self._place(request), request.reply_to
-        found = self._slack.said.get(place, {}).get(to) or self._slack.standing.get(place, {}).get(
-            to
+        slack, channel, ts = self._slack, self._channel(request), request.reply_to
+        of_people, of_bot = (
+            slack.user_messages.get(channel, {}),
+            slack.bot_messages.get(channel, {}),
         )
-        return str(found.get("thread_ts") or to) if found else ""
+        message = of_people.get(ts) or of_bot.get(ts)
+        return str(message.get("thread_ts") or ts) if message else ""
 
     async def _file(self, request: ActionRequest) -> object:
         return await self._send(request, (Attached(name=request.name, base64=request.base64),))
@@ -158,25 +160,25 @@ class Control:
         return await self._send(request, request.photos)
 
     async def _send(self, request: ActionRequest, files: tuple[Attached, ...]) -> object:
-        for one in files:
+        for file in files:
             await self._person(request).sends(
-                one.name,
-                one.base64,
-                claimed_bytes=len(one.base64),
-                text=request.caption if one is files[0] else "",
+                file.name,
+                file.base64,
+                claimed_bytes=len(file.base64),
+                text=request.caption if file is files[0] else "",
                 thread=self._thread(request),
-                channel=self._place(request),
+                channel=self._channel(request),
             )
         return None
 
     async def _press(self, request: ActionRequest) -> object:
         button, _, value = request.data.partition(" ")
-        place = self._place(request)
-        card = self._row_of(request) or {}
+        channel, card = self._channel(request), self._message(request) or {}
+        thread = str(card.get("thread_ts") or "")
         press = await self._person(request).presses(
-            request.message, button, value, channel=place, thread=str(card.get("thread_ts") or "")
+            request.message, button, value, channel=channel, thread=thread
         )
-        self.pressed[str(press.payload["trigger_id"])] = request.person, place
+        self.pressed[str(press.payload["trigger_id"])] = request.person, channel
         return press
 
     def _fail(self, request: ActionRequest) -> None:
@@ -188,12 +190,12 @@ class Control:
     # --- people and chats ------------------------------------------------------------------------
 
     def _person(self, request: ActionRequest) -> Person:
-        found = self._people.get(request.person)
-        if found is None:
+        person = self._people.get(request.person)
+        if person is None:
             raise Unusable(f"`person` is one of {', '.join(self._people)}")
-        return found
+        return person
 
-    def _place(self, request: ActionRequest) -> str:
+    def _channel(self, request: ActionRequest) -> str:
         """Return the chat of an action; by default the person's private chat."""
         if not request.chat:
             return self._person(request).direct
@@ -201,8 +203,8 @@ class Control:
             raise Unusable("`chat` is none")
         return request.chat
 
-    def _row_of(self, request: ActionRequest) -> Json | None:
-        return self._slack.standing.get(self._place(request), {}).get(request.message)
+    def _message(self, request: ActionRequest) -> Json | None:
+        return self._slack.bot_messages.get(self._channel(request), {}).get(request.message)
 
 
 def _label(view: Json) -> str:

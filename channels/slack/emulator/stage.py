@@ -28,7 +28,7 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
         ann, olga = await slack.person(), await slack.person()
         room = await slack.channel(ann, olga)
         cast = Cast(ann=ann.id, olga=olga.id, chats=(ann.direct, olga.direct), room=room)
-        control = Control(slack, {one.id: one for one in (ann, olga)}, cast, group)
+        control = Control(slack, {person.id: person for person in (ann, olga)}, cast, group)
         key = context.ids.token()
         server = Server(Site(control, key=key, page=page).answer, context.port)
         await server.up()
@@ -37,11 +37,11 @@ async def emulate(context: EmulatorContext) -> AsyncGenerator[Emulated]:
             "app_token": {"env": APP_VARIABLE},
             "api_base_url": slack.url,
         }
-        kept = {} if context.has_limits else {"limits": "off"}
+        limits = {} if context.has_limits else {"limits": "off"}
         try:
             yield Emulated(
                 page=f"http://127.0.0.1:{server.port}/{key}/",
-                tables=cast.tables("slack", {**keys, **kept}),
+                tables=cast.tables("slack", {**keys, **limits}),
                 environment={BOT_VARIABLE: BOT, APP_VARIABLE: APP},
             )
         finally:

@@ -22,7 +22,7 @@ async def asked(slack: SlackServer, method: str, body: Json) -> Json:
 async def test_the_bot_makes_more_calls_an_hour_than_emulate_bears_of_one_token() -> None:
     async with SlackServer() as slack:
         for _ in range(CALLS):
-            assert (await slack.up("auth.test", BOT))["ok"]
+            assert (await slack.upstream("auth.test", BOT))["ok"]
         bearer = {"Authorization": f"Bearer {BOT}-0"}
         url = f"{emulate_url()}/api/auth.test"
         async with slack.session.post(url, headers=bearer) as answer:
@@ -33,7 +33,7 @@ async def test_the_bot_makes_more_calls_an_hour_than_emulate_bears_of_one_token(
 async def test_an_answer_that_slack_would_not_give_is_a_failure_of_its_own() -> None:
     async with SlackServer() as slack:
         with pytest.raises(aiohttp.ClientResponseError):
-            await slack.up("no.such.method", BOT)
+            await slack.upstream("no.such.method", BOT)
 
 
 async def test_a_bot_that_is_gone_is_told_nothing_and_reads_it_when_it_is_back() -> None:
@@ -49,10 +49,10 @@ async def test_a_bot_that_is_gone_is_told_nothing_and_reads_it_when_it_is_back()
                 if life == 2:
                     assert (await socket.receive_json())["payload"] == action.payload
                 else:
-                    await slack.until(lambda: slack.listening)
+                    await slack.until(lambda: slack.is_connected)
                     socket.get_extra_info("socket").shutdown(2)
-                    while slack.listening:
-                        await action.tell()
+                    while slack.is_connected:
+                        await action.dispatch()
                         await asyncio.sleep(0)
 
 

@@ -57,7 +57,7 @@ class Bot:
 
     def messages(self, channel: str) -> list[Json]:
         """The bot's messages of a chat, in order."""
-        return [*self.slack.standing.get(channel, {}).values()]
+        return [*self.slack.bot_messages.get(channel, {}).values()]
 
     def texts(self, channel: str, *, thread: str = "") -> list[str]:
         """What they say, cards apart."""
@@ -156,8 +156,8 @@ async def bot(
             olga=olga,
             mallory=mallory,
         )
-        async with ends_cleanly(daemon, secrets, lambda: slack.standing):
+        async with ends_cleanly(daemon, secrets, lambda: slack.bot_messages):
             if start:
                 await daemon.start()
-                await (slack.verified() if port else here.until(lambda: slack.connections))
+                await (slack.verify_url() if port else here.until(lambda: slack.connections))
             yield here

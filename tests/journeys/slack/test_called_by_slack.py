@@ -35,8 +35,8 @@ async def test_what_slack_calls_with_is_answered_pressed_and_read_back(tmp_path:
         await here.ann.says("one")
         second = await here.ann.says("two")
         await here.daemon.start()
-        await here.slack.verified()
-        await second.tell(retry=1)
+        await here.slack.verify_url()
+        await second.dispatch(retry=1)
         await second.confirmed.wait()
         said = ["to one", "to two"]  # beside the command's answer, which the kill may have delayed
         await here.until(

@@ -149,7 +149,7 @@ async def test_a_mention_that_is_added_by_an_edit_is_taken_once() -> None:
             changed = await ann.edits(first, text)
             now = cast("Json", cast("Json", changed.payload["event"])["message"])
             told = slack.event({**now, "type": "app_mention"})
-            await told.tell()
+            await told.dispatch()
             await (await ann.says("aside", channel=team)).confirmed.wait()
             await here.clock.advance(MENTION_WAIT_S)
             await told.confirmed.wait()
@@ -169,10 +169,10 @@ async def test_a_mention_that_is_told_before_its_files_has_them() -> None:
         about: Json = {"channel": team, "user": ann.id, "ts": "1700000000.000001"}
         about["text"] = f"<@{slack.bot}> read this"
         early = slack.event({**about, "type": "app_mention"})
-        await early.tell()
+        await early.dispatch()
         files = [{"id": "F01", "name": "a.pdf", "mimetype": "application/pdf", "size": 7}]
         whole = slack.event({**about, "type": "message", "subtype": "file_share", "files": files})
-        await whole.tell()
+        await whole.dispatch()
         await whole.confirmed.wait()
         await here.clock.advance(MENTION_WAIT_S)
         await early.confirmed.wait()
@@ -276,7 +276,7 @@ async def test_a_broken_event_poisons_no_channel() -> None:
     async with SlackServer() as slack, stage(slack, desk.admit):
         ann = await slack.person()
         odd = slack.event({"type": "message", "channel": 7, "user": ["x"], "ts": None})
-        await odd.tell()
+        await odd.dispatch()
         await odd.confirmed.wait()
         await slack.send({"type": "events_api"})
         await slack.send({"envelope_id": 7})
@@ -303,7 +303,7 @@ async def test_a_connection_that_slack_moves_costs_no_history() -> None:
         ann = await slack.person()
         await (await ann.says("one")).confirmed.wait()
         slack.calls.clear()
-        await slack.moves()
+        await slack.request_reconnect()
         await slack.until(lambda: "apps.connections.open" in slack.calls)
         assert "conversations.history" not in slack.calls
 
@@ -329,10 +329,10 @@ async def test_operators_are_told_that_another_program_takes_half_of_the_events(
                 await (await ann.says("hello")).confirmed.wait()
                 return len(told)
 
-            slack.others = 1
+            slack.other_connections = 1
             assert await told_after(slack.drop) == 0
-            assert await told_after(slack.moves) == 1
-            assert await told_after(slack.moves) == 1
+            assert await told_after(slack.request_reconnect) == 1
+            assert await told_after(slack.request_reconnect) == 1
     assert "`slack`" in told[0].to("en")
     assert "2" in told[0].to("de")
 
@@ -346,7 +346,7 @@ async def test_a_move_that_fails_at_first_has_histories_read() -> None:
         slack.will("apps.connections.open", Fault(status=503), Fault(status=503))
         tries = slack.calls.count("apps.connections.open")
         await here.clock.advance(STEADY_S)
-        await slack.moves()
+        await slack.request_reconnect()
         await slack.until(lambda: slack.calls.count("apps.connections.open") == tries + 2)
         await ann.says("two")
         slack.waiting.clear()  # Slack has given up sending it
@@ -572,7 +572,11 @@ async def test_a_thread_begun_with_the_assistant_while_nobody_listened_is_read_b
     async with SlackServer() as slack:
         ann = await slack.person()
         roots = [
-            str((await slack.up("chat.postMessage", BOT, channel=ann.direct, text="chat"))["ts"])
+            str(
+                (await slack.upstream("chat.postMessage", BOT, channel=ann.direct, text="chat"))[
+                    "ts"
+                ]
+            )
             for _ in range(2)
         ]
         async with stage(slack, desk.admit):
@@ -610,7 +614,7 @@ async def test_a_channel_with_another_id_is_read_and_answered_there() -> None:
         async with stage(slack, desk.admit) as here:
             await (await ann.says("@zeroclaw hello", channel=old)).confirmed.wait()
             action = slack.event(moved)
-            await action.tell()
+            await action.dispatch()
             await action.confirmed.wait()
             place = desk.stored[0].address
             answer = await here.channel.send(replace(place, thread=None), here.message("Hi."))
@@ -643,7 +647,7 @@ async def test_an_answer_finds_a_channel_that_got_another_id_twice() -> None:
             for old, new in ((first, second), (second, third)):
                 ids: Json = {"old_channel_id": old, "new_channel_id": new}
                 action = slack.event({"type": "channel_id_changed", **ids})
-                await action.tell()
+                await action.dispatch()
                 await action.confirmed.wait()
             await here.channel.send(place, here.message("Hi."))
         async with stage(slack, desk.admit, positions=desk.positions) as here:
@@ -842,7 +846,7 @@ async def test_a_gateway_that_stays_away_is_said_to_be_down() -> None:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(receive())
             while not task.done():
-                await slack.up("auth.test", BOT)  # lets the others go on
+                await slack.upstream("auth.test", BOT)  # lets the others go on
                 await clock.advance(8.0)
         await channel.aclose()
     assert "the gateway can't be heard" in str(told[0])
@@ -866,7 +870,7 @@ async def test_a_gateway_that_stays_away_is_said_to_be_down() -> None:
 async def test_the_token_goes_to_slacks_own_hosts_alone(url: str) -> None:
     """Whatever a file says of where it is."""
     async with SlackServer() as slack, stage(slack, Desk().admit) as here:
-        slack.about["F1"] = {"id": "F1", "url_private": url}
+        slack.file_records["F1"] = {"id": "F1", "url_private": url}
         file = Attachment(reference="F1", name="a", media_type="x/y")
         with pytest.raises(ChannelRejected, match="not on a server of Slack"):
             await here.channel.fetch(file, max_bytes=10)
@@ -930,11 +934,11 @@ async def test_a_file_whose_caption_changes_stays() -> None:
 async def test_a_file_is_shown_once_slack_has_looked_into_it(looks: int) -> None:
     """Or after a while: what it does not look into is shown as a link."""
     async with with_ann() as (slack, here, ann, to):
-        slack.unread = looks
+        slack.unprocessed = looks
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(here.channel.send_file(to, FILE))
             while not sending.done():
-                await slack.up("auth.test", BOT)  # lets the others go on
+                await slack.upstream("auth.test", BOT)  # lets the others go on
                 await here.clock.advance(CHECK_S)
         assert slack.calls.count("files.info") == min(looks, MAX_CHECKS) + 1
         assert len(await slack.from_bot(ann.direct)) == 1
@@ -985,7 +989,7 @@ async def test_no_link_in_a_caption_is_fetched_for_a_preview() -> None:
     async with with_ann() as (slack, here, ann, to):
         await here.channel.send_file(to, replace(FILE, caption=said))
         (shown,) = await slack.from_bot(ann.direct)
-        (sent,) = slack.standing[ann.direct].values()
+        (sent,) = slack.bot_messages[ann.direct].values()
     caption, below = cast("list[Json]", shown["blocks"])
     assert caption == text_block(said)
     assert "evil" not in str(below)
@@ -1032,7 +1036,7 @@ async def test_a_name_after_an_at_is_made_no_mention() -> None:
     async with with_ann() as (slack, here, ann, to):
         ref = await here.channel.send(to, here.message("@channel @here @everyone"))
         await here.channel.edit(ref, here.message("@channel"))
-        calls = [json.loads(one) for one in slack.ever[ann.direct]]
+        calls = [json.loads(one) for one in slack.history[ann.direct]]
     assert [(one["parse"], one["link_names"]) for one in calls] == [("none", False)] * 2
 
 
@@ -1106,17 +1110,17 @@ async def test_a_message_ends_what_shows_that_the_bot_is_at_work() -> None:
         thread = replace(to, thread=first.ts)
         place = (ann.direct, first.ts)
         await here.channel.typing(thread)
-        assert slack.at_work == {place: "…"}
+        assert slack.statuses == {place: "…"}
         await here.channel.send(thread, here.message("hi"))
-        assert slack.at_work == {}
+        assert slack.statuses == {}
         gate = asyncio.Event()
-        slack.holds["assistant.threads.setStatus"] = gate
+        slack.gates["assistant.threads.setStatus"] = gate
         async with asyncio.TaskGroup() as group:
             group.create_task(here.channel.typing(thread))
             await slack.until(lambda: slack.calls[-1] == "assistant.threads.setStatus")
             await here.channel.send(thread, here.message("there", "k2"))
             gate.set()
-        assert slack.at_work == {place: ""}
+        assert slack.statuses == {place: ""}
 
 
 async def test_the_settings_can_be_tried_without_a_message() -> None:

@@ -74,7 +74,7 @@ class Stage:
         self, body: bytes, content_type: str = JSON, headers: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
         """Post, signed unless other headers are given; return the status and what is answered."""
-        proof = self.slack.signed(body) if headers is None else headers
+        proof = self.slack.signed_headers(body) if headers is None else headers
         sent = {"Content-Type": content_type, **proof}
         url = self.slack.request_url
         async with self.slack.session.post(url, data=body, headers=sent) as answer:
@@ -107,7 +107,7 @@ async def test_what_slack_did_not_sign_is_not_read() -> None:
     desk = Desk()
     async with stage(desk.admit) as here:
         body = here.event()
-        good = here.slack.signed(body)
+        good = here.slack.signed_headers(body)
         now = here.slack.now()
         when, proof = good["X-Slack-Request-Timestamp"], good["X-Slack-Signature"]
         forged: list[Mapping[str, str]] = [
@@ -120,14 +120,14 @@ async def test_what_slack_did_not_sign_is_not_read() -> None:
             {**good, "X-Slack-Request-Timestamp": "soon"},
             {**good, "X-Slack-Request-Timestamp": "9" * 5000},
             {**good, "X-Slack-Request-Timestamp": str(int(now) + 1)},
-            here.slack.signed(body, at=now - 301),
-            here.slack.signed(body, at=now + 302),
-            here.slack.signed(here.event("another")),
+            here.slack.signed_headers(body, at=now - 301),
+            here.slack.signed_headers(body, at=now + 302),
+            here.slack.signed_headers(here.event("another")),
         ]
         statuses = [(await here.posts(body, headers=headers))[0] for headers in forged]
         assert statuses == [401] * len(forged)
         broken = b"\xff" + body
-        assert (await here.posts(broken, headers=here.slack.signed(broken)))[0] == 401
+        assert (await here.posts(broken, headers=here.slack.signed_headers(broken)))[0] == 401
         assert desk.stored == []
         assert await here.posts(body) == (200, "")
         assert [one.body for one in desk.stored] == [Said(text="hello")]
@@ -169,7 +169,7 @@ async def test_a_post_that_is_repeated_is_known() -> None:
     desk = Desk()
     async with stage(desk.admit) as here:
         for headers in ({}, {"X-Slack-Retry-Num": "1"}, {"X-Slack-Retry-Num": "x"}):
-            signed = {**here.slack.signed(here.event()), **headers}
+            signed = {**here.slack.signed_headers(here.event()), **headers}
             assert await here.posts(here.event(), headers=signed) == (200, "")
         assert [one.body for one in desk.stored] == [Said(text="hello")]
 
@@ -188,9 +188,9 @@ async def test_a_late_retry_lets_chats_be_read_back() -> None:
         await here.slack.until(lambda: here.slack.answers.count(404) == 4)
         here.slack.request_url = kept
         await here.clock.advance(400.0)
-        await third.tell(retry=3)
+        await third.dispatch(retry=3)
         await third.confirmed.wait()
-        await third.tell(retry=3)
+        await third.dispatch(retry=3)
         told = [one.body for one in desk.stored]
         assert told == [Said(text="one"), Said(text="two"), Said(text="three")]
         assert here.slack.calls.count("conversations.history") == 1

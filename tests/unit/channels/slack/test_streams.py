@@ -54,7 +54,7 @@ def written(slack: SlackServer) -> list[str]:
 
 
 def texts(slack: SlackServer, place: str) -> list[str]:
-    return [standing(one, slack).text for one in slack.standing.get(place, {}).values()]
+    return [standing(one, slack).text for one in slack.bot_messages.get(place, {}).values()]
 
 
 async def test_an_answer_grows_as_a_stream_and_ends_as_it_is_with_its_key() -> None:
@@ -68,7 +68,7 @@ async def test_an_answer_grows_as_a_stream_and_ends_as_it_is_with_its_key() -> N
         final = replace(here.message("Hello, <!channel>, Ann."), receipts=(receipt,))
         await here.channel.edit(ref, final)
         assert written(slack) == STREAMS
-        (shown,) = slack.standing[team].values()
+        (shown,) = slack.bot_messages[team].values()
         assert standing(shown).text == "Hello, &lt;!channel>, Ann."
         assert len(standing(shown).receipts) == 1
         found = await looked(here.channel, place, final, str(place.thread))
@@ -90,7 +90,7 @@ async def test_a_plain_end_of_a_stream_is_shown_letter_by_letter() -> None:
     async with asked() as (slack, here, team, place):
         ref = await here.channel.send(place, draft(here, "one"))
         await here.channel.edit(ref, replace(here.message("one `t`"), plain=True))
-        (shown,) = slack.standing[team].values()
+        (shown,) = slack.bot_messages[team].values()
         assert [one["type"] for one in shown["blocks"]] == ["rich_text"]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
 
 
@@ -115,10 +115,10 @@ async def test_a_stream_is_ended_before_slack_ends_it(wait_s: float) -> None:
 async def test_a_stream_that_slack_has_ended_goes_on_as_edits() -> None:
     async with asked() as (slack, here, team, place):
         ref = await here.channel.send(place, draft(here, "one"))
-        slack.ends_streams()
+        slack.end_streams()
         await here.channel.edit(ref, draft(here, "one two"))
         last = await here.channel.send(place, draft(here, "and", "k2"))
-        slack.ends_streams()
+        slack.end_streams()
         await here.channel.edit(last, here.message("and so on", "k2"))
         assert texts(slack, team) == ["one two", "and so on"]
 
@@ -245,7 +245,7 @@ async def test_the_beginning_of_a_thread_is_not_taken_for_a_lost_stream() -> Non
         ann = await slack.person()
         direct = here.channel.direct_address(ann.id)
         assert direct is not None
-        begun = await slack.up("chat.postMessage", BOT, channel=ann.direct, text="New chat")
+        begun = await slack.upstream("chat.postMessage", BOT, channel=ann.direct, text="New chat")
         place = replace(direct, thread=str(begun["ts"]))
         found = await looked(here.channel, place, here.message("hello"), "1700000000.000001")
         assert found.ref is None
@@ -276,7 +276,7 @@ async def test_what_a_tool_does_stands_in_the_answer_while_it_grows() -> None:
         await here.channel.edit(ref, here.message("one two"))
         assert written(slack) == [STREAMS[0], STREAMS[1], STREAMS[1], STREAMS[2]]
         assert slack.tasks == [("shell", "in_progress"), ("shell", "error")]
-        assert (texts(slack, team), slack.at_work) == (["one two"], {})
+        assert (texts(slack, team), slack.statuses) == (["one two"], {})
 
 
 async def test_a_long_call_keeps_its_stream_open_and_ends_with_it() -> None:
@@ -308,6 +308,6 @@ async def test_where_nothing_is_streamed_tools_are_named_beside_the_answer() -> 
         at = (team, str(place.thread))
         await here.channel.send(place, draft(here, "one"))
         await here.channel.typing(place, (WORKS, replace(WORKS, key="2", tool="fetch")))
-        assert slack.at_work == {at: "shell, fetch…"}
+        assert slack.statuses == {at: "shell, fetch…"}
         await here.channel.typing(place, (replace(WORKS, state="ok"),))
-        assert slack.at_work == {at: ""}
+        assert slack.statuses == {at: ""}
