@@ -1,4 +1,4 @@
-"""A kind of channel whose settings hold secrets; it is checked and never made."""
+"""A kind of channel whose settings hold secrets; tests check it and never open it."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,7 +13,7 @@ class Mailbox(BaseModel):
 
 
 class PostOfficeSettings(BaseModel):
-    """One secret that has to be there, and two that need not."""
+    """One required secret, and two optional ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

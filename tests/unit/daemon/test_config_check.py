@@ -40,7 +40,7 @@ def faults_of(text: str, environment: dict[str, str] | None = None) -> tuple[str
     return caught.value.faults
 
 
-def test_every_fault_is_told_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     """Each with its key path and what is allowed (P10)."""
     faults = faults_of(
         'provider = {kind = "nope", api_key = {env = "MISSING"}}\n'
@@ -53,8 +53,8 @@ def test_every_fault_is_told_at_once() -> None:
     assert any(path.startswith("policy.statement") for path in paths)
 
 
-def test_a_place_for_questions_is_on_a_channel_that_is_there() -> None:
-    """Else they would be asked in private after all, and nobody knew why (P10)."""
+def test_the_approvals_chat_must_be_on_a_configured_channel() -> None:
+    """Otherwise requests would go to private chats, and no one would know why (P10)."""
     text = '[approvals]\nchat = "pigeon:-1"\n[channels.terminal]\n'
     (fault,) = faults_of(text)
     assert fault.startswith("approvals.chat: there is no channel `pigeon`")
@@ -62,13 +62,13 @@ def test_a_place_for_questions_is_on_a_channel_that_is_there() -> None:
 
 
 @pytest.mark.parametrize("chat", ["-100123", "telegram -100123", "telegram:", "telegram:1/2/3"])
-def test_a_place_for_questions_that_is_none_is_told_with_one_that_is(chat: str) -> None:
+def test_an_invalid_approvals_chat_is_reported_with_a_valid_example(chat: str) -> None:
     with pytest.raises(ConfigError, match=f"`{chat}` is no chat; .* `telegram:-1001234567890`"):
         parse(f'[approvals]\nchat = "{chat}"\n')
 
 
-def test_a_channel_that_is_switched_off_is_checked_and_not_made() -> None:
-    """Its keys have to be right all the same."""
+def test_a_disabled_channel_is_checked_and_not_opened() -> None:
+    """Its keys must be valid all the same."""
     checked = check(parse("[channels.terminal]\nenabled = false\n[channels.web]\n"), {})
     assert [part.name for part in checked.channels] == ["web"]
     assert faults_of("[channels.terminal]\nenabled = false\nunknown = 1\n")
@@ -97,7 +97,7 @@ TOKENS = {
 
 
 def naming(kind: str, sender: str) -> str:
-    """A configuration that names a sender wherever it can."""
+    """A configuration that names a sender in every place that takes one."""
     return (
         f'{TOKENS[kind]}allowed_users = ["*", "{sender}"]\n[approvals]\napprovers = ["{kind}:{sender}"]\n'
         f'[[policy.statement]]\nid = "no"\neffect = "deny"\nactions = ["tool:*"]\n'
@@ -106,10 +106,10 @@ def naming(kind: str, sender: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "sender"), [(kind, one) for kind in ODD_IDS for one in ODD_IDS[kind]]
+    ("kind", "sender"), [(kind, sender) for kind in ODD_IDS for sender in ODD_IDS[kind]]
 )
-def test_an_id_as_no_sender_of_its_platform_has_is_a_fault(kind: str, sender: str) -> None:
-    """A deny about nobody is an open door."""
+def test_an_id_that_its_platform_can_not_have_is_a_fault(kind: str, sender: str) -> None:
+    """A deny of an id that no one has denies nothing."""
     person = f'[[people]]\nname = "ann"\nids = ["{kind}:{sender}"]\n'
     paths = [
         fault.partition(":")[0]
@@ -125,11 +125,11 @@ def test_an_id_as_no_sender_of_its_platform_has_is_a_fault(kind: str, sender: st
 
 
 @pytest.mark.parametrize("kind", PLAIN_IDS)
-def test_an_id_as_senders_of_its_platform_have_is_none(kind: str) -> None:
+def test_an_id_of_the_platforms_form_is_no_fault(kind: str) -> None:
     check(parse(naming(kind, PLAIN_IDS[kind])), {"X": "a long token"})
 
 
-def test_an_id_in_another_letter_case_is_told_as_it_is_written() -> None:
+def test_an_id_in_another_letter_case_is_reported_with_the_right_case() -> None:
     (fault, *_) = faults_of(naming("email", "Ann@a.example"), {"X": "a long token"})
     assert fault == (
         "channels.email.allowed_users: no sender there can have the id `Ann@a.example`; did you mean "
@@ -137,7 +137,7 @@ def test_an_id_in_another_letter_case_is_told_as_it_is_written() -> None:
     )
 
 
-def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
+def test_the_summary_provider_is_checked_like_the_main_one() -> None:
     """Its kind, and its own secret."""
     text = 'provider = {kind = "local"}\ncompaction = {provider = {kind = "%s", api_key = {env = "X"}}}'
     checked = check(parse(text % "local"), {"X": "open sesame, please"})
@@ -150,8 +150,8 @@ def test_the_provider_of_summaries_is_checked_like_the_other() -> None:
     assert fault.startswith("compaction.provider.api_key: ")
 
 
-def test_a_name_that_no_file_can_have_is_a_fault_like_others() -> None:
-    """P10; not an error of the system, with which a reload would have ended the daemon."""
+def test_an_impossible_file_name_is_a_fault_like_others() -> None:
+    """P10: not an OSError, which on a reload would end the daemon."""
     name = "x" * 5000
     (fault,) = faults_of(f'provider = {{kind = "local", model_file = "{name}"}}', {})
     assert fault.startswith("provider.model_file: ")
@@ -175,8 +175,8 @@ def test_a_name_that_no_file_can_have_is_a_fault_like_others() -> None:
         ),
     ],
 )
-def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path, text: str, key: str) -> None:
-    """Else it is told by the first who needs it, long after the start (P10)."""
+def test_a_missing_file_is_a_fault(tmp_path: Path, text: str, key: str) -> None:
+    """Otherwise its first use fails, long after the start (P10)."""
     there, secret = tmp_path / "file", {"P": "open sesame"}
     fault = f"{key}: `{there}` is no file that this user can read; name one that is"
     assert fault in faults_of(text % there, secret)
@@ -189,24 +189,24 @@ def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path, text: str, key: str
     )
 
 
-def test_a_file_of_another_kind_is_not_missed() -> None:
-    """What was left of an earlier choice is not read, and so keeps nothing from starting."""
+def test_an_unused_file_setting_is_not_checked() -> None:
+    """A setting of an earlier choice is not read, so it does not stop the start."""
     text = 'provider = {kind = "openai", base_url = "http://x", model = "y", script = "/nowhere"}\n'
     text += 'public = {cert_file = "/nowhere", key_file = "/nowhere"}'  # no channel needs it
     assert check(parse(text), {}).unreadable == ()
 
 
-def test_a_prompt_that_holds_a_secret_is_warned_of() -> None:
-    """No model is told any of it, which nobody would see else. S0-19."""
+def test_a_prompt_that_holds_a_secret_is_a_warning() -> None:
+    """The prompt is then withheld from the model, which no one would notice otherwise. S0-19."""
     text = 'provider = {kind = "local", api_key = {env = "X"}}\nruntime = {prompt = "Say %s."}'
-    told = check(parse(text % "open sesame, please"), {"X": "open sesame, please"}).warnings
-    assert [one.split(":")[0] for one in told] == ["runtime.prompt"]
-    assert "sesame" not in str(told)
+    warnings = check(parse(text % "open sesame, please"), {"X": "open sesame, please"}).warnings
+    assert [warning.split(":")[0] for warning in warnings] == ["runtime.prompt"]
+    assert "sesame" not in str(warnings)
     assert check(parse(text % "hello"), {"X": "open sesame, please"}).warnings == ()
 
 
-def test_a_directory_of_prompt_files_that_is_not_there_is_warned_of(tmp_path: Path) -> None:
-    """Else nobody sees why the bot does not know who it is; it may be made while the bot runs."""
+def test_a_missing_directory_of_prompt_files_is_a_warning(tmp_path: Path) -> None:
+    """Otherwise a bot without its prompt is puzzling; the directory may be made while the bot runs."""
     text = f'context.directory = "{tmp_path}/who"'
     (warning,) = check(parse(text), {}).warnings
     assert warning.startswith(f"context.directory: `{tmp_path}/who` is no directory")
@@ -215,7 +215,7 @@ def test_a_directory_of_prompt_files_that_is_not_there_is_warned_of(tmp_path: Pa
 
 
 def test_a_providers_secret_is_known_to_the_redactor() -> None:
-    """Handed to the provider under its key, and never in a `repr` (P8)."""
+    """The provider gets it under its key, and no `repr` shows it (P8)."""
     text = 'provider = {kind = "local", api_key = {env = "THE_WORD"}}\n'
     checked = check(parse(text), {"THE_WORD": "open sesame, please"})
     assert checked.secrets_of(ANSWERS) == {"api_key": "open sesame, please"}
@@ -239,10 +239,10 @@ def test_a_providers_secret_is_known_to_the_redactor() -> None:
         ),
     ],
 )
-def test_a_channel_that_is_installed_wrongly_is_named(
+def test_a_badly_installed_channel_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, fault: str
 ) -> None:
-    """With what is wrong about it (P10)."""
+    """The fault says what is wrong (P10)."""
     name = f"pigeon_{abs(hash(code))}"
     (tmp_path / f"{name}.py").write_text(code)
     install(tmp_path, monkeypatch, f"[zeroclaw.channels]\npigeon = {name}:MANIFEST\n")
@@ -250,18 +250,18 @@ def test_a_channel_that_is_installed_wrongly_is_named(
     assert faults[0].startswith(fault)
 
 
-def test_an_adapter_is_imported_when_it_is_made(
+def test_an_adapter_is_imported_when_it_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is missing then is a fault of that channel alone (P9)."""
+    """A missing module is then a fault of that channel alone (P9)."""
     (tmp_path / "stork.py").write_text(STORK.format(adapter="stork:nowhere"))
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\nstork = stork:MANIFEST\n")
     part = check(parse("[channels.stork]\n"), {}).channels[-1]
     with pytest.raises(ConfigError, match=r"channels\.stork: `stork:nowhere` can't be loaded"):
-        made(part)
+        open_adapter(part)
 
 
-def test_what_an_adapter_needs_is_loaded_before_it_is_made(
+def test_an_adapters_dependencies_are_loaded_before_it_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A platform's library takes long to import, so a thread does it (P9)."""
@@ -277,28 +277,28 @@ def test_what_an_adapter_needs_is_loaded_before_it_is_made(
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\nheron = heron:MANIFEST\n")
     part = check(parse("[channels.heron]\n"), {}).channels[-1]
     asyncio.run(asyncio.to_thread(part.load))
-    assert made(part) == [False, True]
+    assert open_adapter(part) == [False, True]
 
 
-def test_without_its_extra_a_channel_says_what_to_install(
+def test_a_channel_without_its_extra_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the checkout: `zeroclaw` on PyPI is somebody else's. And nothing of it is loaded before."""
+    """From the checkout, since `zeroclaw` on PyPI is another project. None of it is loaded before."""
     code = STORK.format(adapter="egret_nest:nowhere").replace("stork", "egret")
     needs = "needs=('json', 'not_there'), check='egret_nest:check', settings="
     (tmp_path / "egret.py").write_text(code.replace("settings=", needs))
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\negret = egret:MANIFEST\n")
     checked = check(parse("[channels.egret]\n"), {})
     part = checked.channels[-1]
-    says = r"channels\.egret: egret needs more packages; .* -e '\.\[egret\]' in the checkout"
-    with pytest.raises(ConfigError, match=says):
-        made(part)
-    with pytest.raises(ConfigError, match=says):
+    message = r"channels\.egret: egret needs more packages; .* -e '\.\[egret\]' in the checkout"
+    with pytest.raises(ConfigError, match=message):
+        open_adapter(part)
+    with pytest.raises(ConfigError, match=message):
         part.load()
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=message):
         asyncio.run(ask_platform(part, checked.redactor, within_s=1))
     (warning,) = checked.warnings
-    assert re.match(says, warning)
+    assert re.match(message, warning)
     assert check(parse("[channels.egret]\nenabled = false\n"), {}).warnings == ()
 
 
@@ -317,17 +317,17 @@ BROKEN_PACKAGES = {
 
 
 @pytest.mark.parametrize("fault", BROKEN_PACKAGES)
-def test_a_package_that_keeps_the_daemon_from_starting_is_a_fault(
+def test_a_package_that_breaks_the_start_is_a_fault(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And none brings a tool in the place of another, such as our shell."""
+    """Nor may a package replace another tool, such as our shell."""
     group, code = BROKEN_PACKAGES[fault]
     about = "from types import SimpleNamespace as Made\n"
     about += "own = Made(spec=Made(name='shell'))\nnotes = Made(spec=Made(name='notes'))\n"
     (tmp_path / "osprey.py").write_text(about + code)
     monkeypatch.delitem(sys.modules, "osprey", raising=False)
     install(tmp_path, monkeypatch, f"[zeroclaw.{group}]\nosprey = osprey:tools\n")
-    assert [one for one in faults_of("") if one.startswith(fault)]
+    assert [line for line in faults_of("") if line.startswith(fault)]
 
 
 STORK = (
@@ -338,14 +338,14 @@ STORK = (
 )
 
 
-def made(part: ChannelPart) -> object:
+def open_adapter(part: ChannelPart) -> object:
     """Return the adapter of a channel."""
     context = ChannelContext(
         name=part.name,
         settings=part.settings,
         secrets={},
         clock=ManualClock(),
-        mount=NoDoors(),
+        mount=NoMount(),
         log=Facts(),
         positions={},
         transcript=no_transcript,
@@ -363,10 +363,10 @@ PUBLIC = (
 
 
 @pytest.mark.parametrize(("public", "is_public"), [("", False), ("builtins:bool", True)])
-def test_a_kind_says_whether_its_platform_calls(
+def test_a_kind_declares_whether_its_platform_calls_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, public: str, *, is_public: bool
 ) -> None:
-    """So that the public listener is opened before the channel is made, and else is not."""
+    """So the public listener is opened before the channel if needed, and not otherwise."""
     name = f"stork_{is_public}"
     (tmp_path / f"{name}.py").write_text(PUBLIC.format(public=public))
     install(tmp_path, monkeypatch, f"[zeroclaw.channels]\nstork = {name}:MANIFEST\n")
@@ -381,17 +381,17 @@ def test_a_kind_says_whether_its_platform_calls(
         ("stork_b", "falls", "channels.stork: `stork_b:falls` raised RuntimeError"),
     ],
 )
-def test_a_kind_that_can_not_say_it_is_named(
+def test_a_kind_that_fails_to_declare_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, function: str, fault: str
 ) -> None:
-    """With what is wrong about it (P10)."""
+    """The fault says what is wrong (P10)."""
     (tmp_path / f"{name}.py").write_text(PUBLIC.format(public=f"{name}:{function}"))
     install(tmp_path, monkeypatch, f"[zeroclaw.channels]\nstork = {name}:MANIFEST\n")
     assert faults_of("[channels.stork]\n")[0].startswith(fault)
 
 
-class NoDoors:
-    """A mount that no test comes to."""
+class NoMount:
+    """A mount that no test uses."""
 
     def web(self, prefix: str, application: object) -> str:
         return prefix
@@ -416,8 +416,8 @@ def _post_office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_post_office")
-def test_a_channels_secrets_are_fetched() -> None:
-    """Under their field names, those of an inner model too; one that is not set is missing."""
+def test_a_channels_secrets_are_resolved() -> None:
+    """They go by field name, inner models included; one that is not set is left out."""
     part = check(parse(f"[channels.post]\n{KEYS}"), ENVIRONMENT).channels[-1]
     assert part.secrets == {
         "desk": "the word at the desk",
@@ -426,8 +426,8 @@ def test_a_channels_secrets_are_fetched() -> None:
 
 
 @pytest.mark.usefixtures("_post_office")
-def test_two_channels_of_a_kind_have_secrets_of_their_own() -> None:
-    """Even when one's name begins like the other's."""
+def test_two_channels_of_a_kind_have_separate_secrets() -> None:
+    """Even if one channel's name is a prefix of the other's."""
     config = parse(
         f'[channels.post]\n{KEYS}[channels.post-2]\nkind = "post"\ndesk = {{env = "MAILBOX"}}\n'
     )
@@ -437,8 +437,8 @@ def test_two_channels_of_a_kind_have_secrets_of_their_own() -> None:
 
 
 @pytest.mark.usefixtures("_post_office")
-def test_a_channels_secret_that_is_missing_is_told_with_all_other_faults() -> None:
-    """With its key path, and what to do (P10)."""
+def test_a_channels_missing_secret_is_reported_with_all_other_faults() -> None:
+    """The fault has the key path, and says what to do (P10)."""
     assert faults_of(f'provider = {{kind = "nope"}}\n[channels.post]\n{KEYS}') == (
         "provider.kind: `nope` is not installed; use `auto`, `local`, `openai`, `scripted`",
         "channels.post.desk: environment variable `DESK` is not set; set it",
@@ -448,7 +448,7 @@ def test_a_channels_secret_that_is_missing_is_told_with_all_other_faults() -> No
 
 @pytest.mark.usefixtures("_post_office")
 @pytest.mark.parametrize(
-    ("wrong", "fault"),
+    ("reference", "fault"),
     [
         (
             'desk = "the word itself"',
@@ -464,14 +464,14 @@ def test_a_channels_secret_that_is_missing_is_told_with_all_other_faults() -> No
         ),
     ],
 )
-def test_a_reference_that_is_written_wrongly_is_explained(wrong: str, fault: str) -> None:
-    """Above all a secret in place of the reference, which is told nowhere (P8, P10)."""
-    assert faults_of(f"[channels.post]\n{wrong}\n") == (f"channels.post.{fault}",)
+def test_a_malformed_secret_reference_is_explained(reference: str, fault: str) -> None:
+    """Above all a secret in place of the reference, which no message repeats (P8, P10)."""
+    assert faults_of(f"[channels.post]\n{reference}\n") == (f"channels.post.{fault}",)
 
 
 @pytest.mark.usefixtures("_post_office", "own_logging")
-def test_a_channels_secret_is_shown_nowhere() -> None:
-    """Neither in a `repr` nor in the log, whatever an adapter tells there (P8)."""
+def test_a_channels_secret_is_never_shown() -> None:
+    """Neither in a `repr` nor in the log, even if an adapter logs it (P8)."""
     stream = io.StringIO()
     checked = check(parse(f"[channels.post]\n{KEYS}"), ENVIRONMENT)
     part = checked.channels[-1]
@@ -483,8 +483,8 @@ def test_a_channels_secret_is_shown_nowhere() -> None:
 
 
 @pytest.mark.usefixtures("_post_office")
-def test_a_channel_that_is_switched_off_needs_no_secret() -> None:
-    """It may be off because there is none; one that is there is redacted all the same (P8)."""
+def test_a_disabled_channel_needs_no_secret() -> None:
+    """It may be disabled for lack of one; a secret that is set is redacted all the same (P8)."""
     off = parse(f"[channels.post]\nenabled = false\n{KEYS}")
     assert "post" not in {part.name for part in check(off, {}).channels}
     redacted = check(off, {"DESK": "the word at the desk"}).redactor.redact("the word at the desk!")
@@ -494,8 +494,8 @@ def test_a_channel_that_is_switched_off_needs_no_secret() -> None:
 STATEMENT = '[[policy.statement]]\nid = "x"\neffect = "deny"\nprincipals = ["anyone"]\n'
 
 
-def test_a_statement_on_what_is_not_there_is_a_fault_with_all_others() -> None:
-    """`tool:Shell` would deny nothing (P3); approvers are named by the same words."""
+def test_a_statement_on_unknown_names_is_a_fault_with_all_others() -> None:
+    """`tool:Shell` would deny nothing (P3); approvers are named the same way."""
     faults = faults_of(
         '[approvals]\napprovers = ["operator"]\n'
         f'{STATEMENT}actions = ["tool:Shell"]\n{STATEMENT}actions = ["x"]\n'
@@ -527,8 +527,8 @@ ALL_TIED = TIED.replace('", "l', '", "terminal:operator", "l')
         (NOT_SELF + CHANNELS + FAR + ALL_TIED, ""),
     ],
 )
-def test_a_person_who_can_be_taken_for_two_is_told_of(text: str, loose: str) -> None:
-    """Else they could answer themselves what only somebody else may (P5)."""
+def test_a_person_who_can_pass_for_two_is_a_warning(text: str, loose: str) -> None:
+    """Otherwise they could answer their own requests that only another person may (P5)."""
     warnings = check(parse(text), {}).warnings
     assert [loose in warning and "one `[[people]]` entry" in warning for warning in warnings] == (
         [True] if loose else []
@@ -536,7 +536,7 @@ def test_a_person_who_can_be_taken_for_two_is_told_of(text: str, loose: str) -> 
 
 
 def test_a_path_through_a_link_is_a_fault(tmp_path: Path) -> None:
-    """Tools name real paths, so a deny on the other one would never match."""
+    """Tools name real paths, so a deny on the link would never match."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     (fault,) = faults_of(
@@ -557,19 +557,19 @@ def test_a_path_through_a_link_is_a_fault(tmp_path: Path) -> None:
         ("full", '"approve:shell"', False),
     ],
 )
-def test_an_allow_that_the_autonomy_leaves_without_effect_is_warned_of(
+def test_an_allow_without_effect_under_the_autonomy_is_a_warning(
     autonomy: str, actions: str, *, is_told: bool
 ) -> None:
-    """Ask beats allow, and whatever they do not ask about they allow; deny and ask count."""
+    """Ask beats allow, and everything not asked about is allowed anyway; deny and ask count."""
     text = f'autonomy = "{autonomy}"\n{STATEMENT}actions = [{actions}]\n'
     warnings = check(parse(text.replace('"deny"', '"allow"')), {}).warnings
-    told = f'policy.statement[0]: it has no effect with `autonomy = "{autonomy}"`; choose'
-    assert [warning.startswith(told) for warning in warnings] == [True] * is_told
+    message = f'policy.statement[0]: it has no effect with `autonomy = "{autonomy}"`; choose'
+    assert [warning.startswith(message) for warning in warnings] == [True] * is_told
     assert check(parse(text), {}).warnings == ()
 
 
-def test_a_broken_skill_is_warned_of_and_a_missing_folder_is_a_fault(tmp_path: Path) -> None:
-    """The others are there; a secret that is known is in none of them."""
+def test_a_broken_skill_is_a_warning_and_a_missing_folder_a_fault(tmp_path: Path) -> None:
+    """The other skills are loaded; known secrets are redacted in them."""
     for name in ("tides", "winds"):
         (tmp_path / name).mkdir()
     tides = "---\nname: tides\ndescription: When to sail.\n---\nIt is open sesame, please.\n"
@@ -582,8 +582,8 @@ def test_a_broken_skill_is_warned_of_and_a_missing_folder_is_a_fault(tmp_path: P
     assert fault.endswith("/nowhere` can't be read: no such file or directory")
 
 
-async def test_the_tools_of_this_house_are_called_as_they_are() -> None:
-    """All that can be switched on, for a statement about one that is off is no fault."""
+async def test_the_names_of_the_built_in_tools_are_complete() -> None:
+    """Every tool that can be enabled, since a statement about a disabled one is no fault."""
     async with AsyncExitStack() as stack:
         offered, _ = await offered_here(Config(), stack)
     assert set(offered) | {"shell"} == set(SHIPPED)
@@ -596,10 +596,10 @@ def _properties(tool: Tool) -> Mapping[str, object]:
     return cast("Mapping[str, object]", tool.spec.parameters["properties"])
 
 
-def test_the_tools_of_another_package_are_known(
+def test_statements_may_name_the_tools_of_another_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A statement may name them."""
+    """The check accepts them."""
     (tmp_path / "rocket.py").write_text(
         "from zeroclaw import ToolSpec\n\nclass Launch:\n"
         "    spec = ToolSpec(name='launch', description='', parameters={}, effects=frozenset())\n"
@@ -630,10 +630,8 @@ model = "{model}"
         ("gpt-5", "turn_usd = 1.0", False),
     ],
 )
-def test_money_is_not_bounded_where_nobody_says_the_price(
-    model: str, bound: str, warned: bool
-) -> None:
-    """Whoever bounds it is told, and how to say it (P10)."""
+def test_a_money_budget_without_a_price_is_a_warning(model: str, bound: str, warned: bool) -> None:
+    """The operator who sets it learns how to configure the price (P10)."""
     warnings = check(parse(PAID.format(model=model, bound=bound)), {}).warnings
     assert [
         warning.startswith("budget.day_usd: no price of `own` is known") for warning in warnings

@@ -37,7 +37,7 @@ def installed(path: Path, monkeypatch: pytest.MonkeyPatch, functions: Iterable[s
     install(path, monkeypatch, "\n".join(("[zeroclaw.context_providers]", *lines)))
 
 
-def test_what_other_packages_bring_is_opened(
+def test_context_providers_of_other_packages_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert open_context_providers() == ()
@@ -53,10 +53,10 @@ def test_what_other_packages_bring_is_opened(
         (["broken"], "`broken` can't be opened (it raised RuntimeError)"),
     ],
 )
-def test_a_name_that_is_taken_and_one_that_fails_are_faults(
+def test_a_duplicate_name_and_a_failing_provider_are_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, functions: list[str], fault: str
 ) -> None:
-    """With the package that it comes from."""
+    """The fault names the package."""
     installed(tmp_path, monkeypatch, functions)
     with pytest.raises(ConfigError) as raised:
         open_context_providers()
@@ -64,11 +64,11 @@ def test_a_name_that_is_taken_and_one_that_fails_are_faults(
 
 
 async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
-    """The operator's words as they are by now; files only where they may take room."""
+    """The operator's prompt is the current one; files only if a budget allows them."""
     config = Config(context=ContextSettings(file_tokens=0))
     settings, store = LiveConfig(config, ()), MemoryStore(clock=ManualClock())
-    found = built_in_context(settings, tmp_path, store)
-    assert [one.spec.name for one in found] == [
+    providers = built_in_context(settings, tmp_path, store)
+    assert [provider.spec.name for provider in providers] == [
         "identity",
         "setting",
         "rules",
@@ -76,10 +76,10 @@ async def test_the_daemons_own_follow_the_configuration(tmp_path: Path) -> None:
         "operator",
     ]
     settings.config = Config(runtime=RuntimeSettings(prompt="Be brief."))
-    (text,) = await found[-1].texts(context_request())
+    (text,) = await providers[-1].texts(context_request())
     assert text.text == "Be brief."
-    more = built_in_context(settings, tmp_path, store)
-    assert RESERVED.issuperset(one.spec.name for one in more)
-    assert more[1].spec.name == "files"
+    with_files = built_in_context(settings, tmp_path, store)
+    assert RESERVED.issuperset(provider.spec.name for provider in with_files)
+    assert with_files[1].spec.name == "files"
     (tmp_path / "SOUL.md").write_text("kind", encoding="utf-8")
-    assert [text.text for text in await more[1].texts(context_request())] == ["kind"]
+    assert [text.text for text in await with_files[1].texts(context_request())] == ["kind"]

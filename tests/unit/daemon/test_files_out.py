@@ -34,10 +34,10 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-async def furnished(house: House, who: str = "ada", room: str = "") -> Path:
-    """Return somebody's workspace, once they have one."""
+async def furnished(house: House, person: str = "ada", room: str = "") -> Path:
+    """Make this person's workspace, and return it."""
     house.world.model.otherwise(asks_for(("list_files", "{}")), says("nothing"))
-    await house.say("look", who, room=room)
+    await house.say("look", person, room=room)
     newest = (await house.rows(RowKind.TURN))[-1]
     return house.parts.start.places.workspaces / str(newest.conversation)
 
@@ -46,42 +46,42 @@ async def put(workspace: Path, name: str, content: bytes) -> None:
     await asyncio.to_thread((workspace / name).write_bytes, content)
 
 
-def sent(house: House, who: str = "ada", room: str = "") -> list[Shown]:
-    """The files that stand in a chat."""
-    place = house.place(who, room)
+def sent(house: House, person: str = "ada", room: str = "") -> list[Shown]:
+    """The files shown in a chat."""
+    place = house.place(person, room)
     standing = house.world.platforms["chat"].standing(place)
-    return [one for one in standing if one.file is not None]
+    return [message for message in standing if message.file is not None]
 
 
-def told(house: House) -> str:
-    """What the model was told last by a tool."""
+def tool_result(house: House) -> str:
+    """The last tool result that the model got."""
     messages = house.world.model.requests[-1].messages
     return [message.content for message in messages if isinstance(message, ToolMessage)][-1]
 
 
-async def send(house: House, arguments: str, who: str = "ada", room: str = "") -> str:
-    """Have the model send a file; return what it was told."""
+async def send(house: House, arguments: str, person: str = "ada", room: str = "") -> str:
+    """Have the model send a file; return the tool's result."""
     house.world.model.otherwise(asks_for(("send_file", arguments)), says("there it is"))
-    await house.say("send it", who, room=room)
-    return told(house)
+    await house.say("send it", person, room=room)
+    return tool_result(house)
 
 
-async def test_a_file_stands_in_the_chat_once_before_the_answer(world: World) -> None:
-    """Its bytes, its name and its caption; the row is delivered and knows where it stands (P1)."""
+async def test_a_file_is_posted_once_before_the_answer(world: World) -> None:
+    """Its bytes, its name and its caption; the row is delivered and holds its message (P1)."""
     async with world.running() as house:
         await put(await furnished(house), "sums.csv", REPORT)
-        said = await send(house, '{"path": "sums.csv", "caption": "the *sums*"}')
-        assert "`sums.csv` goes to the chat as `sums.csv`: 15 bytes" in said
+        answer = await send(house, '{"path": "sums.csv", "caption": "the *sums*"}')
+        assert "`sums.csv` goes to the chat as `sums.csv`: 15 bytes" in answer
         [shown] = sent(house)
         assert shown.file is not None
         assert (shown.file.name, shown.file.media_type) == ("sums.csv", "text/csv")
         assert (shown.file.content, shown.file.caption) == (REPORT, "the *sums*")
         assert house.texts()[-2:] == ["the *sums*", "there it is"]
-        found = list(map(OUTBOX.of, await house.rows(RowKind.OUTBOX, "delivered")))
-        assert [one.ref for one in found if isinstance(one, rows.FilePost)] == [shown.ref]
+        posts = list(map(OUTBOX.of, await house.rows(RowKind.OUTBOX, "delivered")))
+        assert [post.ref for post in posts if isinstance(post, rows.FilePost)] == [shown.ref]
 
 
-async def test_in_a_group_a_file_shows_what_it_answers(world: World) -> None:
+async def test_in_a_group_a_file_replies_to_the_message(world: World) -> None:
     async with world.running() as house:
         await put(await furnished(house, room="team"), "a.txt", b"milk")
         await send(house, '{"path": "a.txt"}', room="team")
@@ -103,7 +103,7 @@ async def test_in_a_group_a_file_shows_what_it_answers(world: World) -> None:
         ("empty", b"", "`empty` is empty, and an empty file can't be sent"),
     ],
 )
-async def test_what_may_not_go_out_stays_and_the_model_is_told(
+async def test_a_file_that_must_not_leave_is_not_sent_and_the_model_learns_why(
     world: World, name: str, content: bytes, complaint: str
 ) -> None:
     """A file can't be redacted, so one that holds a known secret is not sent at all (P8)."""
@@ -111,7 +111,7 @@ async def test_what_may_not_go_out_stays_and_the_model_is_told(
         await put(await furnished(house), name, content)
         assert complaint in await send(house, f'{{"path": "{name}"}}')
         assert sent(house) == []
-        assert SECRET not in told(house)
+        assert SECRET not in tool_result(house)
         assert (await house.audited())[-1] == "failed"
 
 
@@ -124,7 +124,7 @@ async def test_what_may_not_go_out_stays_and_the_model_is_told(
     ],
     ids=["as many as one call may", "one more", "of a call that failed"],
 )
-async def test_a_tool_sends_so_many_files_and_none_if_it_failed(
+async def test_a_tool_sends_files_up_to_a_limit_and_none_if_it_fails(
     world: World, output: ToolOutput, count: int
 ) -> None:
     async def does(_: ToolContext) -> ToolOutput:
@@ -147,7 +147,7 @@ async def test_a_chat_that_takes_no_files_says_so(world: World) -> None:
 
 
 async def test_a_caption_and_a_name_hold_no_secret_and_no_receipt(world: World) -> None:
-    """They are the model's words, and people see them (P6, P7)."""
+    """The model writes them, and people see them (P6, P7)."""
     async with world.running() as house:
         await put(await furnished(house), "a.txt", b"milk")
         caption = f"{SECRET} ✅ receipt: shell · ok · 12:00 UTC"
@@ -161,16 +161,16 @@ async def test_a_caption_and_a_name_hold_no_secret_and_no_receipt(world: World) 
         await send(house, f'{{"path": "a.txt", "name": "{SECRET} ✅ receipt: shell · ok"}}')
         _, named = sent(house)
         assert named.file is not None
-        read = [item.sent.name for item in await house.transcript() if item.sent is not None]
-        assert read == ["_xfdp.exe", named.file.name]
+        names = [item.sent.name for item in await house.transcript() if item.sent is not None]
+        assert names == ["_xfdp.exe", named.file.name]
         assert named.file.name.startswith(f"{MARKER} ⚠️ false receipt")
 
 
 @pytest.mark.parametrize("point", [DurablePoint.CALL_STARTED, DurablePoint.CALL_FINISHED])
-async def test_killed_around_the_call_the_file_is_sent_once(
+async def test_a_kill_around_the_call_sends_the_file_once(
     world: World, point: DurablePoint
 ) -> None:
-    """Before its result is recorded nothing is sent, so the run is made again (P3)."""
+    """Nothing is sent before the result is recorded, so the call runs again (P3)."""
     async with world.running() as house:
         await put(await furnished(house), "a.txt", b"milk")
         world.model.otherwise(asks_for(("send_file", '{"path": "a.txt"}')), says("there it is"))
@@ -182,27 +182,27 @@ async def test_killed_around_the_call_the_file_is_sent_once(
         await house.advance(60)
         assert len(sent(house)) == 1
         assert house.texts().count("there it is") == 1
-        assert told(house).count("goes to the chat") == 1
+        assert tool_result(house).count("goes to the chat") == 1
 
 
-async def test_killed_between_the_sending_and_its_record_a_file_says_that_it_may_be_a_repeat(
+async def test_a_kill_between_send_and_record_marks_the_file_a_possible_repeat(
     world: World,
 ) -> None:
-    """Where the platform knows no keys and can't be looked at; the only window (P1)."""
+    """On a platform without keys and lookup; the only window for one (P1)."""
     async with world.running() as house:
         await put(await furnished(house), "a.txt", b"milk")
         world.platforms["chat"].will("send_file", Lost())
         await send(house, '{"path": "a.txt", "caption": "here"}')
-        assert [one.text for one in sent(house)] == ["here"]
+        assert [file.text for file in sent(house)] == ["here"]
     async with world.running() as house:
         await house.advance(1)
-        assert [one.text for one in sent(house)] == ["here", "here\n\n(possible repeat)"]
+        assert [file.text for file in sent(house)] == ["here", "here\n\n(possible repeat)"]
         await house.advance(60)
         assert len(sent(house)) == 2
 
 
-async def test_a_file_that_hangs_is_sent_after_the_restart(world: World) -> None:
-    """By then its place in the workspace may hold another: the bytes are those of the call."""
+async def test_a_file_whose_send_hangs_is_sent_after_the_restart(world: World) -> None:
+    """By then the path may hold another file: the bytes are those of the call."""
     async with world.running() as house:
         workspace = await furnished(house)
         await put(workspace, "a.txt", b"milk")
@@ -216,10 +216,10 @@ async def test_a_file_that_hangs_is_sent_after_the_restart(world: World) -> None
         assert shown.file.content == b"milk"
 
 
-async def test_a_file_that_the_platform_refuses_is_told_in_the_chat_and_to_operators(
+async def test_a_refused_file_is_reported_in_the_chat_and_to_operators(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer goes on about a file that did not come; `doctor` shows the log's warnings."""
+    """The chat says that the file did not arrive; `doctor` shows the log's warnings."""
     async with world.running() as house:
         await put(await furnished(house, "ben"), "a.txt", b"milk")
         world.platforms["chat"].will("send_file", ChannelRejected("too heavy"))
@@ -229,14 +229,14 @@ async def test_a_file_that_the_platform_refuses_is_told_in_the_chat_and_to_opera
             "The file `a.txt` could not be sent: too heavy.",
         ]
         assert "A file in `chat` was refused by the platform: too heavy." in house.texts("ada")
-        here = (await house.rows(RowKind.OUTBOX, "refused"))[0].conversation
-    logged = [vars(record) for record in caplog.records if record.msg == "post_refused"]
-    assert [one["zeroclaw_fields"] for one in logged] == [
-        {"channel": "chat", "conversation": here, "reason": "too heavy"}
+        conversation = (await house.rows(RowKind.OUTBOX, "refused"))[0].conversation
+    entries = [vars(record) for record in caplog.records if record.msg == "post_refused"]
+    assert [entry["zeroclaw_fields"] for entry in entries] == [
+        {"channel": "chat", "conversation": conversation, "reason": "too heavy"}
     ]
 
 
-async def test_the_transcript_has_the_file_and_nobody_elses(world: World) -> None:
+async def test_the_transcript_has_only_its_own_files(world: World) -> None:
     """A page that opens later links to it, under its own address alone."""
     async with world.running() as house:
         await put(await furnished(house), "a.txt", b"milk")
@@ -245,9 +245,9 @@ async def test_the_transcript_has_the_file_and_nobody_elses(world: World) -> Non
         assert (item.text, item.key) == ("here", item.cursor)
         assert item.sent is not None
         assert (item.sent.name, item.sent.size_bytes) == ("a.txt", 4)
-        found = await house.services.transcript.sent_file(house.place(), item.key)
-        assert found is not None
-        assert (found.name, found.content, found.caption) == ("a.txt", b"milk", "here")
+        stored = await house.services.transcript.sent_file(house.place(), item.key)
+        assert stored is not None
+        assert (stored.name, stored.content, stored.caption) == ("a.txt", b"milk", "here")
         assert await house.services.transcript.sent_file(house.place("ben"), item.key) is None
         assert await house.services.transcript.sent_file(house.place(), "never") is None
         answer = (await house.transcript())[-1]
@@ -255,8 +255,8 @@ async def test_the_transcript_has_the_file_and_nobody_elses(world: World) -> Non
 
 
 @pytest.mark.parametrize("autonomy", ["readonly", "supervised"])
-async def test_in_a_group_a_person_is_asked_first(world: World, autonomy: str) -> None:
-    """Everybody there gets the file whole; in a chat of one's own it is what an answer would be."""
+async def test_in_a_group_a_file_needs_approval(world: World, autonomy: str) -> None:
+    """Everyone there gets the whole file; in a private chat it is like an answer."""
     world.configure(autonomy=autonomy)
     async with world.running() as house:
         await put(await furnished(house, "ben", room="team"), "a.txt", b"milk")
@@ -271,8 +271,10 @@ async def test_in_a_group_a_person_is_asked_first(world: World, autonomy: str) -
         assert len(sent(house, "ben")) == 1
 
 
-async def test_sent_again_a_file_says_so_only_until_it_is_known_to_be_alone(world: World) -> None:
-    """Its caption is what says it (P1)."""
+async def test_a_repeated_file_is_marked_until_the_first_is_known_to_be_missing(
+    world: World,
+) -> None:
+    """The mark is in its caption (P1)."""
     world.add_platform("chat", replace(TAKES, idempotent_send=False, can_lookup=True))
     async with world.running() as house:
         await put(await furnished(house), "sums.csv", REPORT)

@@ -41,7 +41,7 @@ POKE = asks_for(("poke", "{}"))
 
 @pytest.fixture(autouse=True)
 def own_switch_interval() -> Iterator[None]:
-    """For the tests in whose own process a daemon runs: it shortens the interval of all threads."""
+    """Restore the switch interval, which a daemon in this process shortens for all threads."""
     before = sys.getswitchinterval()
     yield
     sys.setswitchinterval(before)
@@ -50,8 +50,8 @@ def own_switch_interval() -> Iterator[None]:
 # --- the start -----------------------------------------------------------------------------------
 
 
-async def test_a_start_tells_what_is_up(world: World) -> None:
-    """Model, channels, a halt; once."""
+async def test_a_start_reports_what_is_running(world: World) -> None:
+    """The model, the channels and a halt, once."""
     await world.halt("Ada")
     async with world.running():
         assert world.ready == [
@@ -67,18 +67,18 @@ async def test_a_start_tells_what_is_up(world: World) -> None:
         ]
 
 
-async def test_a_halt_that_an_earlier_release_ended_is_over(world: World) -> None:
-    """It left an empty row."""
+async def test_a_halt_ended_by_an_earlier_release_stays_ended(world: World) -> None:
+    """That release left an empty row."""
     await world.store.write(Put(kind=RowKind.SWITCH, key=KEY, body=b"", state="off"))
     async with world.running() as house:
         await house.say("one")
         assert house.texts() == ["ok"]
-    assert [one.halted for one in world.ready] == [""]
+    assert [facts.halted for facts in world.ready] == [""]
 
 
 @pytest.mark.slow
-async def test_more_than_a_page_waits_and_all_of_it_is_found(world: World) -> None:
-    """However many conversations have something to do, each is opened (P1)."""
+async def test_more_open_conversations_than_a_page_are_all_resumed(world: World) -> None:
+    """Every conversation with pending work is opened (P1)."""
     many = 1001
     waiting = tuple(
         Put(kind=RowKind.INBOX, key=f"i{n}", body=b"", conversation=conversation(n), state="queued")
@@ -98,7 +98,7 @@ def conversation(number: int) -> ConversationId:
 
 
 async def test_a_stop_with_nothing_to_do_is_immediate(world: World) -> None:
-    """Nothing is admitted any more, and the audit is anchored."""
+    """Ingress closes, and the audit is anchored."""
     world.model.will(LOOK)
     async with world.running() as house:
         await house.say("look")
@@ -107,10 +107,10 @@ async def test_a_stop_with_nothing_to_do_is_immediate(world: World) -> None:
         assert "daemon" in await world.store.streams(LogKind.AUDIT)
 
 
-async def test_a_platform_that_hangs_does_not_hold_up_the_end(
+async def test_a_hanging_platform_does_not_block_the_shutdown(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has not shown by then is left (P9)."""
+    """Posts that it has not accepted by then wait for the next start (P9)."""
     monkeypatch.setattr("zeroclaw.daemon.life.STOP_S", 0.0)
     world.configure(runtime=RuntimeSettings(grace_s=0.0))
     world.model.will((*says("half ")[:1], asyncio.Event()))
@@ -129,7 +129,7 @@ async def test_a_platform_that_hangs_does_not_hold_up_the_end(
 
 
 async def test_the_command_line_halts_and_resumes(world: World) -> None:
-    """As `/halt` does, in the name of whoever asked."""
+    """As `/halt` does, in the caller's name."""
     world.model.will((asyncio.Event(),))
     async with world.running() as house:
         await house.say("one")
@@ -143,8 +143,8 @@ async def test_the_command_line_halts_and_resumes(world: World) -> None:
         assert house.services.policy.halted_by == "the console"
 
 
-async def test_status_is_told_as_json(world: World) -> None:
-    """For the command line; strangers are a number (P4)."""
+async def test_status_is_json(world: World) -> None:
+    """For the command line; pairing requests are only counted (P4)."""
     async with world.running() as house:
         await house.say("hello", "mallory")
         report = await house.ask("status")
@@ -153,8 +153,8 @@ async def test_status_is_told_as_json(world: World) -> None:
         assert report["login_url"] == ""
 
 
-async def test_status_counts_what_the_model_and_the_platform_did_not_take(world: World) -> None:
-    """Who looks there first sees why people get no answer (P10)."""
+async def test_status_counts_failures_of_the_model_and_the_platform(world: World) -> None:
+    """The status shows an operator why people get no answer (P10)."""
     world.model.will((ProviderUnreachable("`h:9` can't be reached"),))
     async with world.running() as house:
         await house.say("hello")
@@ -164,8 +164,8 @@ async def test_status_counts_what_the_model_and_the_platform_did_not_take(world:
         assert (report["failures"], report["unsent"]) == (1, 1)
 
 
-async def test_a_watcher_that_breaks_changes_nothing(world: World) -> None:
-    """What it raises stops nobody (P9, S0-52)."""
+async def test_a_failing_watcher_changes_nothing(world: World) -> None:
+    """Its exceptions stop nothing (P9, S0-52)."""
 
     def break_down(_event: Event) -> None:
         raise RuntimeError("oops")
@@ -176,7 +176,7 @@ async def test_a_watcher_that_breaks_changes_nothing(world: World) -> None:
         assert house.texts() == ["ok"]
 
 
-# --- the real thing ------------------------------------------------------------------------------
+# --- over real parts ------------------------------------------------------------------------------
 
 
 def start_in(directory: Path, more: str = "[channels.web]\nenabled = false\n") -> Start:
@@ -191,7 +191,7 @@ def start_in(directory: Path, more: str = "[channels.web]\nenabled = false\n") -
     return Start(config=config, checked=check(config, {}), places=places_in(directory), version="1")
 
 
-async def test_it_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> None:
+async def test_the_daemon_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> None:
     """The control socket answers while it runs, and everything is closed after it."""
     start = await asyncio.to_thread(start_in, tmp_path)
     ready, stop = asyncio.Event(), asyncio.Event()
@@ -201,19 +201,19 @@ async def test_it_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> No
         await ready.wait()
         lines = await connect(start.places.data)
         await lines.send({"call": "status"})
-        told = await lines.receive()
+        status = await lines.receive()
         await lines.aclose()
         stop.set()
-    assert told is not None
-    assert told["model"] == "scripted"
+    assert status is not None
+    assert status["model"] == "scripted"
 
 
-async def test_what_tools_of_an_earlier_life_left_running_is_forgotten(world: World) -> None:
-    """After it was ended, or was found gone (P3)."""
+async def test_leftover_processes_of_an_earlier_run_are_cleared(world: World) -> None:
+    """Once they are killed, or found gone (P3)."""
     start = await asyncio.to_thread(start_in, world.path)
     store = await open_store(start.places.data, clock=world.clock, log=world.facts)
-    gone = Spawned(pgid=2**22 + 1, start_ticks=1, boot="another")
-    row = Put(kind=RowKind.PROCESS, key="a", body=encode(gone))
+    missing = Spawned(pgid=2**22 + 1, start_ticks=1, boot="another")
+    row = Put(kind=RowKind.PROCESS, key="a", body=encode(missing))
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(row,)))
     await store.aclose()
     stop = asyncio.Event()
@@ -226,21 +226,21 @@ async def test_what_tools_of_an_earlier_life_left_running_is_forgotten(world: Wo
 
 def test_sigterm_ends_it(tmp_path: Path) -> None:
     """With the interpreter's own signal handling, and without a traceback."""
-    told: list[ReadyFacts] = []
+    started: list[ReadyFacts] = []
 
     def ready(facts: ReadyFacts) -> None:
-        told.append(facts)
+        started.append(facts)
         os.kill(os.getpid(), signal.SIGTERM)
 
     daemon.run(start_in(tmp_path), on_ready=ready)
-    assert told[0].channels == ("terminal",)
+    assert started[0].channels == ("terminal",)
 
 
 @pytest.mark.parametrize("name", ["{directory}/manager@1", "@zeroclaw@{pid}"])
-def test_a_service_manager_is_told_once_it_is_up(
+def test_the_service_manager_is_notified_when_the_daemon_is_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """So `systemctl start` waits for that, and fails if the configuration has a fault (P10)."""
+    """So `systemctl start` waits for it, and fails if the configuration has a fault (P10)."""
     address = name.format(directory=tmp_path, pid=os.getpid())
     monkeypatch.setenv("NOTIFY_SOCKET", address)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -250,36 +250,36 @@ def test_a_service_manager_is_told_once_it_is_up(
         assert manager.recv(64) == b"READY=1"
 
 
-def test_a_service_manager_is_told_as_long_as_the_loop_turns(
+def test_the_watchdog_is_notified_while_the_loop_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So it ends and restarts a daemon that hangs (`WatchdogSec=`)."""
-    heard: list[bytes] = []
+    """So systemd restarts a daemon that hangs (`WatchdogSec=`)."""
+    datagrams: list[bytes] = []
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "manager"))
     monkeypatch.setenv("WATCHDOG_USEC", "20000")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "manager"))
 
         def listen() -> None:
-            heard.extend(manager.recv(64) for _ in range(4))
+            datagrams.extend(manager.recv(64) for _ in range(4))
             os.kill(os.getpid(), signal.SIGTERM)
 
         listener = Thread(target=listen)
         listener.start()
         daemon.run(start_in(tmp_path), on_ready=lambda _facts: None)
         listener.join()
-    assert heard == [b"READY=1", *[b"WATCHDOG=1"] * 3]
+    assert datagrams == [b"READY=1", *[b"WATCHDOG=1"] * 3]
 
 
-def test_a_service_manager_that_is_gone_does_not_end_it(
+def test_a_missing_service_manager_does_not_end_the_daemon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "gone"))
     daemon.run(start_in(tmp_path), on_ready=lambda _facts: os.kill(os.getpid(), signal.SIGTERM))
 
 
-def test_a_reload_that_was_wished_while_it_started_is_made_good(tmp_path: Path) -> None:
-    """A signal that came before anybody listened is a wish like any other."""
+def test_a_reload_requested_during_the_start_is_performed(tmp_path: Path) -> None:
+    """A signal that arrives before the handler's first use counts too."""
     reread: list[str] = []
 
     def again() -> Start:
@@ -296,7 +296,7 @@ def test_a_reload_that_was_wished_while_it_started_is_made_good(tmp_path: Path) 
 
 
 async def _open_read_only(directory: Path, *, clock: Clock, log: Log) -> Store:
-    """The real store, until something is to be written."""
+    """The real store, which refuses the first write."""
     await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
     store = MemoryStore(clock=clock)
 
@@ -308,11 +308,11 @@ async def _open_read_only(directory: Path, *, clock: Clock, log: Log) -> Store:
 
 
 async def test_a_store_that_fails_ends_it_with_one_error(tmp_path: Path) -> None:
-    """Not with a group of them: it is what a person reads (P10)."""
+    """Not an exception group, since a person reads it (P10)."""
     start = await asyncio.to_thread(start_in, tmp_path)
     ready = asyncio.Event()
     hooks = Hooks(on_ready=lambda _facts: ready.set(), stop=asyncio.Event())
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
     async def ask() -> None:
         await ready.wait()
@@ -320,25 +320,25 @@ async def test_a_store_that_fails_ends_it_with_one_error(tmp_path: Path) -> None
         await lines.send({"call": "halt"})
         await lines.receive()
         await lines.aclose()
-        asked.set()
+        requested.set()
 
     failing = Openers(store=_open_read_only)
     async with asyncio.TaskGroup() as group:
         group.create_task(ask())
         with pytest.raises(StoreUnusable, match="read only"):
             await daemon.serve(start, hooks, failing)
-        await asked.wait()
+        await requested.wait()
 
 
-# --- the end while a person is waited for ---------------------------------------------------------
+# --- the end while a request is open ---------------------------------------------------------
 
 
 def is_over(world: World) -> bool:
     return "stopped" in world.facts.events()
 
 
-async def test_a_stop_does_not_wait_for_a_person(world: World) -> None:
-    """The grace time is for what is at work; the card is good after the next start (P5)."""
+async def test_a_stop_does_not_wait_for_an_open_request(world: World) -> None:
+    """The grace time is for running turns; the card stays valid after the next start (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -350,45 +350,45 @@ async def test_a_stop_does_not_wait_for_a_person(world: World) -> None:
         assert house.texts("ben")[-1] == "ok"
 
 
-async def test_a_stop_waits_for_what_is_at_work_beside_a_question(world: World) -> None:
-    """Every other turn gets its time (P1)."""
-    held = asyncio.Event()
-    world.model.will(POKE, (held, *says("done")))
+async def test_a_stop_waits_for_other_turns_beside_an_open_request(world: World) -> None:
+    """Every other turn gets the grace time (P1)."""
+    is_released = asyncio.Event()
+    world.model.will(POKE, (is_released, *says("done")))
     async with world.running() as house:
         await house.say("poke it")
         await house.say("hello", "ben")
         await house.stop()
         assert not is_over(world)
         assert not house.services.ingress.open
-        held.set()
+        is_released.set()
         await house.settle()
         assert house.texts("ben") == ["done"]
         assert is_over(world)
 
 
-async def test_a_turn_that_comes_to_a_question_is_waited_for_until_then(world: World) -> None:
-    """The card is put before the end, not after the next start (P5)."""
-    held = asyncio.Event()
-    world.model.will((held, *POKE))
+async def test_a_stop_waits_for_a_turn_until_it_makes_a_request(world: World) -> None:
+    """The card is posted before the end, not after the next start (P5)."""
+    is_released = asyncio.Event()
+    world.model.will((is_released, *POKE))
     async with world.running() as house:
         await house.say("poke it")
         await house.stop()
         assert not is_over(world)
-        held.set()
+        is_released.set()
         await house.settle()
         assert house.card().calls[0].tool == "poke"
         assert is_over(world)
 
 
-async def test_a_question_that_is_not_put_yet_is_put_before_the_end(world: World) -> None:
-    """However long that takes others: a turn only stores its question (P5)."""
+async def test_a_request_is_stored_before_the_end(world: World) -> None:
+    """Even if its commit is slow: a turn only stores its request (P5)."""
     may_be_put = asyncio.Event()
 
-    async def slowly(writes: tuple[Write, ...]) -> None:
+    async def commit_slowly(writes: tuple[Write, ...]) -> None:
         if any(isinstance(write, Put) and write.kind is RowKind.OUTBOX for write in writes):
             await may_be_put.wait()
 
-    world.store.meanwhile = slowly
+    world.store.meanwhile = commit_slowly
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
@@ -400,17 +400,17 @@ async def test_a_question_that_is_not_put_yet_is_put_before_the_end(world: World
         assert is_over(world)
 
 
-async def test_a_card_that_is_on_its_way_arrives_before_the_end(world: World) -> None:
-    """Else it might stand there twice after the next start (P5)."""
+async def test_a_card_being_sent_arrives_before_the_end(world: World) -> None:
+    """Otherwise it might be posted twice after the next start (P5)."""
     arrives = asyncio.Event()
 
-    async def slowly(call: Call) -> None:
+    async def ask_slowly(call: Call) -> None:
         if call.name == "ask":
             await arrives.wait()
 
     world.model.will(POKE)
     async with world.running() as house:
-        world.platforms["chat"].before = slowly
+        world.platforms["chat"].before = ask_slowly
         await house.say("poke it")
         await house.stop()
         assert not is_over(world)
@@ -419,8 +419,8 @@ async def test_a_card_that_is_on_its_way_arrives_before_the_end(world: World) ->
         assert is_over(world)
 
 
-async def test_what_new_began_does_not_wait_for_the_question_of_the_old(world: World) -> None:
-    """No turn starts any more, so there is nothing to wait for (P2)."""
+async def test_a_stop_after_new_does_not_wait_for_the_old_request(world: World) -> None:
+    """No further turn starts, so there is nothing to wait for (P2)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben", room="lobby")

@@ -16,8 +16,8 @@ from zeroclaw.errors import ConfigError, ToolFailed
 from zeroclaw.value import replace
 
 
-async def test_it_fetches_as_it_is_configured(tmp_path: Path) -> None:
-    """What is opened is fetched, by our name; what is not stays closed."""
+async def test_fetch_opens_only_configured_addresses(tmp_path: Path) -> None:
+    """An opened address is fetched, with our user agent; others stay closed."""
     start = await asyncio.to_thread(start_in, tmp_path)
     async with Pages() as server, AsyncExitStack() as stack:
         server.pages["/"] = answer("milk")
@@ -40,7 +40,7 @@ async def test_it_fetches_as_it_is_configured(tmp_path: Path) -> None:
     "entry", ["192.168.1.10", "10.0.0.0/8", "::1", "fd00::/8", "wiki.lan", "my_host", "wiki.lan."]
 )
 def test_addresses_networks_and_names_can_be_opened(entry: str) -> None:
-    """As they are written elsewhere."""
+    """In the notation used elsewhere."""
     text = f'tools.fetch.allow = ["{entry}"]'
     assert parse(text).tools.fetch.allow == (entry,)
 
@@ -49,6 +49,6 @@ def test_addresses_networks_and_names_can_be_opened(entry: str) -> None:
     "entry", ["", "http://wiki.lan", "*.lan", "a b", "300.1.1.1", "10.0.0.0/99", "wiki.lan:80"]
 )
 def test_what_would_open_nothing_is_a_fault(entry: str) -> None:
-    """It names its place and what can stand there (P10)."""
+    """The fault names its key and the allowed forms (P10)."""
     with pytest.raises(ConfigError, match=r"tools\.fetch\.allow\[0\]: .* is no address"):
         parse(f'tools.fetch.allow = ["{entry}"]')

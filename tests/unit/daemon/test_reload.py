@@ -36,23 +36,23 @@ NO_POKING: dict[str, object] = {
 }
 
 
-def without(who: str) -> dict[str, ChannelSettings]:
-    """The channel, which lets somebody in no more."""
-    stay = tuple(user for user in CHAT.allowed_users if user != who)
+def without(person: str) -> dict[str, ChannelSettings]:
+    """The channel's settings without this person."""
+    stay = tuple(user for user in CHAT.allowed_users if user != person)
     return {"chat": CHAT.model_copy(update={"allowed_users": stay})}
 
 
 async def reload(house: House) -> tuple[object, object]:
-    """Read it again; return what holds now, and what waits."""
-    told = await house.ask("reload")
-    return told.get("live"), told.get("waiting")
+    """Reload the configuration; return what is in force now, and what waits for a restart."""
+    answer = await house.ask("reload")
+    return answer.get("live"), answer.get("waiting")
 
 
 # --- the policy ----------------------------------------------------------------------------------
 
 
-async def test_a_call_that_waits_may_run_once_more_is_allowed(world: World) -> None:
-    """The question stays a question; what comes after is not asked about."""
+async def test_a_waiting_call_still_needs_its_answer_after_a_reload(world: World) -> None:
+    """The open request stays; later calls run without one."""
     world.model.will(POKE, POKE, says("poked"))
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -63,8 +63,8 @@ async def test_a_call_that_waits_may_run_once_more_is_allowed(world: World) -> N
         assert world.poke.runs == [{"a": 1}, {"a": 1}]
 
 
-async def test_a_halt_holds_over_a_reload(world: World) -> None:
-    """And so does that somebody was revoked."""
+async def test_a_halt_survives_a_reload(world: World) -> None:
+    """So does a revocation."""
     async with world.running() as house:
         await house.say("/halt")
         await house.ask("pair", words="revoke ben")
@@ -79,8 +79,8 @@ async def test_a_halt_holds_over_a_reload(world: World) -> None:
 # --- people --------------------------------------------------------------------------------------
 
 
-async def test_what_they_had_running_is_stopped(world: World) -> None:
-    """As if an operator had revoked them: the answer, what waits behind it, their question."""
+async def test_a_removed_persons_turns_are_stopped(world: World) -> None:
+    """As if an operator had revoked them: the answer, the messages behind it, the open request."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -89,14 +89,14 @@ async def test_what_they_had_running_is_stopped(world: World) -> None:
         await reload(house)
         assert house.endings() == [("stopped", "the configuration")]
         assert await house.states("queued", "taken") == []
-        assert len(house.texts("ben")) == 3  # twice that it waits, and once that it ends
+        assert len(house.texts("ben")) == 3  # two say that it waits, and one that it ended
         assert await house.rows(RowKind.TURN, "open") == ()
         await house.press()
         assert world.poke.runs == []
 
 
-async def test_what_was_granted_to_them_ends_with_it(world: World) -> None:
-    """Others keep what they were granted."""
+async def test_a_removed_persons_grants_end(world: World) -> None:
+    """Other people keep their grants."""
     world.model.will(POKE, says("done"), POKE, says("done"))
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -105,11 +105,11 @@ async def test_what_was_granted_to_them_ends_with_it(world: World) -> None:
         await house.press("for_a_time")
         world.configure(channels=without("ben"))
         await reload(house)
-        (left,) = await house.rows(RowKind.GRANT)
-        assert b"chat:cleo" in left.body
+        (grant,) = await house.rows(RowKind.GRANT)
+        assert b"chat:cleo" in grant.body
 
 
-async def test_a_kill_before_that_leaves_nothing_running_after_the_start(world: World) -> None:
+async def test_a_kill_before_the_stop_leaves_nothing_running_after_the_start(world: World) -> None:
     """The next process reads the same file, and ends the same."""
     world.model.will((*says("Once upon")[:1], asyncio.Event()))
     async with world.running() as house:
@@ -121,24 +121,24 @@ async def test_a_kill_before_that_leaves_nothing_running_after_the_start(world: 
         assert len(world.model.requests) == 1
 
 
-async def test_a_role_that_was_taken_away_counts_no_more(world: World) -> None:
-    """In a turn that runs already, too: the last check asks who somebody is by now."""
+async def test_a_removed_role_no_longer_counts(world: World) -> None:
+    """Even in a running turn: the last check reads the person's current roles."""
     only_ada: dict[str, object] = {**NO_POKING, "principals": ["person:ada"]}
     world.configure(autonomy="full", people=PEOPLE[1:])
-    hold = asyncio.Event()
-    world.look.hold = hold
+    release = asyncio.Event()
+    world.look.hold = release
     world.model.will(LOOK, POKE, says("no"))
     async with world.running() as house:
         await house.say("look, then poke", "ada")
         world.configure(people=PEOPLE, policy=PolicySettings(statement=(only_ada,)))
         assert await reload(house) == (["people", "policy.statement"], [])
-        hold.set()
+        release.set()
         await house.settle()
         assert world.poke.runs == []
 
 
-async def test_what_was_decided_about_people_stays(world: World) -> None:
-    """Who was let in by an operator still is; a reload is about the configuration."""
+async def test_pairing_decisions_survive_a_reload(world: World) -> None:
+    """People admitted by an operator stay admitted; a reload is about the configuration."""
     dora = Person(id="chat:dora", display="", state="admitted", by="Ada", at=world.clock.now())
     await world.store.write(person_put(dora))
     async with world.running() as house:
@@ -151,8 +151,8 @@ async def test_what_was_decided_about_people_stays(world: World) -> None:
 # --- limits --------------------------------------------------------------------------------------
 
 
-async def test_limits_hold_for_what_begins_after_it(world: World) -> None:
-    """How long a question stands, how many messages wait, what is shown while it is written."""
+async def test_new_limits_apply_to_later_turns(world: World) -> None:
+    """The timeout of requests, the queue limit, and what is shown during a turn."""
     world.model.will(POKE)
     async with world.running() as house:
         world.configure(
@@ -174,11 +174,11 @@ async def test_limits_hold_for_what_begins_after_it(world: World) -> None:
         assert house.endings() == [("expired", "")]
 
 
-# --- what waits ----------------------------------------------------------------------------------
+# --- settings that need a restart ----------------------------------------------------------------------------------
 
 
-async def test_what_needs_a_restart_is_named_and_stays(world: World) -> None:
-    """Each time, until the restart; what the daemon can take up it takes up all the same."""
+async def test_settings_that_need_a_restart_are_named_and_stay(world: World) -> None:
+    """Each time, until the restart; the other settings are applied all the same."""
     async with world.running() as house:
         world.configure(
             autonomy="readonly",
@@ -196,8 +196,8 @@ async def test_what_needs_a_restart_is_named_and_stays(world: World) -> None:
         assert (await house.ask("status"))["restart_for"] == []
 
 
-def test_a_secret_that_is_another_one_by_now_waits_too() -> None:
-    """The reference is the same; what is behind it was replaced. A new channel is named anyway."""
+def test_a_changed_secret_waits_for_a_restart_too() -> None:
+    """The reference is the same, its value was replaced. A new channel is named anyway."""
     before, after = checked_with("old", "chat"), checked_with("new", "chat", "more")
     assert replaced_secrets(before, before) == ()
     assert replaced_secrets(before, after) == (
@@ -211,7 +211,7 @@ def checked_with(secret: str, *channels: str) -> CheckedConfig:
     """A configuration whose every secret is this one."""
 
     def part(name: str) -> ChannelPart:
-        return part_of(name, local=False, make=nobody)
+        return part_of(name, local=False, make=no_adapter)
 
     config = CONFIG.model_copy(update={"channels": dict.fromkeys(channels, CHAT)})
     keys = (
@@ -222,26 +222,26 @@ def checked_with(secret: str, *channels: str) -> CheckedConfig:
     return replace(checked_of(config, part), secrets=dict.fromkeys(keys, secret))
 
 
-def nobody(_context: ChannelContext) -> Channel:
+def no_adapter(_context: ChannelContext) -> Channel:
     raise AssertionError
 
 
-# --- nothing -------------------------------------------------------------------------------------
+# --- no change -------------------------------------------------------------------------------------
 
 
 async def test_a_fault_changes_nothing(world: World) -> None:
-    """All of it or nothing: what is right in the same file is not taken up (P10)."""
+    """All or nothing: valid settings in the same file are not applied (P10)."""
     async with world.running() as house:
         world.configure(
             autonomy="full", policy=PolicySettings(statement=({**NO_POKING, "effect": "maybe"},))
         )
-        told = await house.ask("reload")
-        assert [name for name, said in told.items() if said] == ["faults"]
+        answer = await house.ask("reload")
+        assert [name for name, value in answer.items() if value] == ["faults"]
         assert house.parts.settings.config.autonomy == "supervised"
         assert "reload_refused" in world.facts.events()
 
 
-async def test_what_the_system_refuses_changes_nothing_either(world: World) -> None:
+async def test_an_os_error_changes_nothing_either(world: World) -> None:
     """A path of the file counts from a directory that was removed, say (P10)."""
 
     def refused() -> Start:
@@ -254,8 +254,8 @@ async def test_what_the_system_refuses_changes_nothing_either(world: World) -> N
         assert "reload_refused" in world.facts.events()
 
 
-async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
-    """It says so, and what to do (P10)."""
+async def test_without_a_file_a_reload_says_so(world: World) -> None:
+    """The answer says what to do (P10)."""
     async with world.running() as house:
         bare = replace(house.parts, start=replace(house.parts.start, reread=None))
         rooms = house.services
@@ -264,8 +264,8 @@ async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
             await reloading.reload()
 
 
-async def test_a_signal_does_the_same(world: World) -> None:
-    """And what came of it is in the log, a fault too; the daemon goes on."""
+async def test_a_signal_reloads_too(world: World) -> None:
+    """The log has the outcome, a fault too; the daemon goes on."""
     async with world.running() as house:
         world.configure(policy=PolicySettings(statement=({"id": "x"},)))
         house.hooks.reload.set()
@@ -275,34 +275,36 @@ async def test_a_signal_does_the_same(world: World) -> None:
         )
         house.hooks.reload.set()
         await house.settle()
-        told = [(event, fields) for event, fields in world.facts.seen if "reload" in event]
-        assert [event for event, _ in told] == ["reload_refused", "reloaded"]
-        assert told[-1][1] == {"now": "autonomy", "needs_a_restart": "provider.attempts"}
+        logged = [(event, fields) for event, fields in world.facts.seen if "reload" in event]
+        assert [event for event, _ in logged] == ["reload_refused", "reloaded"]
+        assert logged[-1][1] == {"now": "autonomy", "needs_a_restart": "provider.attempts"}
 
 
-async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None:
-    """`kind = "auto"` is what the file says, whatever was found at the start."""
-    found = ProviderSettings(kind="openai", base_url="http://127.0.0.1:1/v1", model="m")
+async def test_a_detected_provider_is_no_change(world: World) -> None:
+    """The file still says `kind = "auto"`, whatever the start detected."""
+    detected = ProviderSettings(kind="openai", base_url="http://127.0.0.1:1/v1", model="m")
     async with world.running() as house:
         read = house.parts.start.reread
         assert read is not None
-        asked = world.config.model_copy(update={"provider": ProviderSettings(kind="auto")})
+        undetected = world.config.model_copy(update={"provider": ProviderSettings(kind="auto")})
         start = replace(
             house.parts.start,
-            config=world.config.model_copy(update={"provider": found}),
-            written=asked,
-            reread=lambda: replace(read(), config=asked.model_copy(update={"autonomy": "full"})),
+            config=world.config.model_copy(update={"provider": detected}),
+            written=undetected,
+            reread=lambda: replace(
+                read(), config=undetected.model_copy(update={"autonomy": "full"})
+            ),
         )
         rooms, settings = house.services, LiveConfig(start.config, ())
         parts = replace(house.parts, start=start, settings=settings)
         reloading = Reloader(parts, rooms.revocation)
         assert await reloading.reload() == Reloaded(file="None", live=("autonomy",))
         assert await reloading.reload() == Reloaded(file="None")
-        assert (settings.config.provider, settings.config.autonomy) == (found, "full")
+        assert (settings.config.provider, settings.config.autonomy) == (detected, "full")
 
 
-async def test_skills_are_read_again_where_they_were(world: World) -> None:
-    """Another folder waits for a restart, for the old one is what is closed to tools."""
+async def test_skills_are_reloaded_from_the_same_folder(world: World) -> None:
+    """Another folder waits for a restart, since the old one is closed to tools."""
     skill = Skill(name="tides", description="When to sail.", text="", folder=Path("/s/tides"))
     async with world.running() as house:
         read = house.parts.start.reread

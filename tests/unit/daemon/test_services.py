@@ -37,10 +37,10 @@ from zeroclaw.value import replace
 
 
 class SlowModel(ScriptedModel):
-    """Has to be loaded first.
+    """A model that must be loaded first.
 
     Attributes:
-        fault: What loading it runs into.
+        fault: The exception that loading it raises.
     """
 
     def __init__(self, fault: Exception | None = None) -> None:
@@ -56,22 +56,22 @@ class SlowModel(ScriptedModel):
 
 
 async def test_a_halt_is_in_force_once_it_is_announced(world: World) -> None:
-    """No call that is checked in the same instant starts behind it (P3)."""
+    """A call that is checked at the same instant does not start after it (P3)."""
     async with world.running() as house:
         halt = halt_put(Halt(by="Ada", at=world.clock.now()))
         house.services.announce(Plan(conversation=None, writes=(halt,)))
         assert house.services.policy.halted_by == "Ada"
 
 
-async def test_a_slow_model_is_loaded_before_the_first_question(world: World) -> None:
-    """Nobody waits for it but the question."""
+async def test_a_slow_model_is_loaded_before_the_first_message(world: World) -> None:
+    """Only the first message waits for it."""
     model = world.model = SlowModel()
     async with world.running():
         assert model.loaded == 1
 
 
-async def test_a_model_that_cannot_be_loaded_is_told_to_the_operator(world: World) -> None:
-    """At the start, not at the first question; the daemon runs all the same (P10)."""
+async def test_a_model_that_cannot_be_loaded_is_reported_to_operators(world: World) -> None:
+    """At the start, not at the first message; the daemon runs all the same (P10)."""
     world.model = SlowModel(ProviderUnusable("no model file; run `make run`"))
     async with world.running() as house:
         assert house.texts() == ["The model can't be used: no model file; run `make run`"]
@@ -81,7 +81,7 @@ async def test_a_model_that_cannot_be_loaded_is_told_to_the_operator(world: Worl
 
 
 async def test_an_adapter_gets_its_own_positions(world: World) -> None:
-    """Those that were committed with its admissions, and nobody else's (P1)."""
+    """Those committed with its own admissions, not another's (P1)."""
     world.add_channel("chat2")
     async with world.running() as house:
         envelope = house.envelope(Said(text="hello"))
@@ -93,8 +93,8 @@ async def test_an_adapter_gets_its_own_positions(world: World) -> None:
         assert (other.positions, other.account) == ({}, "")
 
 
-async def test_an_adapter_that_is_made_anew_gets_the_positions_of_now(world: World) -> None:
-    """By those of the start it would take what was said long ago for what is new (P1)."""
+async def test_a_reopened_adapter_gets_the_current_positions(world: World) -> None:
+    """With the positions of the start it would take old messages for new ones (P1)."""
     async with world.running() as house:
         positions = world.contexts["chat"].positions
         envelope = house.envelope(Said(text="hello"))
@@ -102,10 +102,8 @@ async def test_an_adapter_that_is_made_anew_gets_the_positions_of_now(world: Wor
         assert positions == {"inbox": "17"}
 
 
-async def test_an_event_that_comes_again_while_the_store_stalls_waits_for_the_first(
-    world: World,
-) -> None:
-    """As from a platform that gives up on each delivery; it is answered once (P1)."""
+async def test_a_repeated_event_waits_for_the_first_while_the_store_stalls(world: World) -> None:
+    """As from a platform that times out on each delivery; the event is answered once (P1)."""
     is_slow = asyncio.Event()
 
     async def stall(_: tuple[Write, ...]) -> None:
@@ -135,7 +133,7 @@ async def test_an_event_that_comes_again_while_the_store_stalls_waits_for_the_fi
 
 
 async def test_an_adapter_gets_its_own_secrets(world: World) -> None:
-    """And a context that somebody prints doesn't show them (P8)."""
+    """The `repr` of its context doesn't show them (P8)."""
     world.add_channel("chat2")
     async with world.running():
         contexts = (world.contexts["chat"], world.contexts["chat2"])
@@ -147,14 +145,14 @@ def replace_position(envelope: Envelope, cursor: str) -> Envelope:
     return replace(envelope, position=Position(scope="inbox", cursor=cursor))
 
 
-async def test_the_doors_of_the_house_are_handed_to_adapters(world: World) -> None:
-    """Connections of the control socket are theirs to serve; without a listener there is no page."""
+async def test_adapters_get_the_mount_of_the_listeners(world: World) -> None:
+    """They may serve connections of the control socket; without a listener there is no page."""
     served: list[str] = []
 
     async def serve(_stream: LineStream) -> None:
         served.append("one")
 
-    async def nobody(_request: HookRequest) -> HookAnswer:
+    async def no_answer(_request: HookRequest) -> HookAnswer:
         return HookAnswer()
 
     async with world.running() as house:
@@ -164,25 +162,25 @@ async def test_the_doors_of_the_house_are_handed_to_adapters(world: World) -> No
         with pytest.raises(PortInUse, match="there is no local listener"):
             mount.web("/chat", object())
         with pytest.raises(ConfigError, match="no channel asked for the public listener"):
-            mount.public("/chat", nobody)
+            mount.public("/chat", no_answer)
 
 
 async def test_a_channel_can_do_without_drafts(world: World) -> None:
-    """With `stream = false` an answer comes whole."""
+    """With `stream = false` an answer is posted whole."""
     settings = world.config.channels["chat"].model_copy(update={"stream": False})
     world.configure(channels={"chat": settings})
-    held = asyncio.Event()
-    world.model.will((*says("half ")[:1], held, *says("whole")))
+    is_released = asyncio.Event()
+    world.model.will((*says("half ")[:1], is_released, *says("whole")))
     async with world.running() as house:
         await house.say("hello")
         assert house.texts() == []
-        held.set()
+        is_released.set()
         await house.settle()
         assert house.texts() == ["half whole"]
 
 
-async def test_a_turn_of_a_channel_that_is_gone_ends_all_the_same(world: World) -> None:
-    """Its text waits for the channel, and nobody else does (P9)."""
+async def test_a_turn_of_a_removed_channel_ends_all_the_same(world: World) -> None:
+    """Its text waits for the channel, and nothing else does (P9)."""
     world.add_channel("chat2")
     people = world.config.channels["chat"]
     world.configure(channels={"chat": people, "chat2": people})
@@ -202,7 +200,7 @@ async def test_a_turn_of_a_channel_that_is_gone_ends_all_the_same(world: World) 
 
 
 class Dying(ScriptedChannel):
-    """Its connection can be lost; nothing goes out by it any more."""
+    """A channel whose connection is lost; nothing leaves by it any more."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock=clock, capabilities=CAPABILITIES, name="chat")
@@ -216,8 +214,8 @@ class Dying(ScriptedChannel):
         raise ChannelUnavailable("the line was cut")
 
 
-async def test_what_waited_for_a_channel_goes_out_by_its_next_adapter(world: World) -> None:
-    """The one that lost its connection is not asked for ever (P1)."""
+async def test_posts_that_waited_for_a_channel_leave_by_its_next_adapter(world: World) -> None:
+    """The outbox stops using the adapter that lost its connection (P1)."""
     first = world.platforms["chat"] = Dying(world.clock)
     first.will("send", *[ChannelUnavailable("closed")] * 100)
     async with world.running() as house:
@@ -230,10 +228,10 @@ async def test_what_waited_for_a_channel_goes_out_by_its_next_adapter(world: Wor
         assert house.texts()[-1] == "ok"
 
 
-async def test_an_operator_is_told_once_that_no_answer_gets_out(world: World) -> None:
-    """Where sending has a login of its own, messages are still taken, and their answers wait (P10).
+async def test_an_operator_is_notified_once_that_no_answer_gets_out(world: World) -> None:
+    """If sending has a separate login, messages are still admitted, and their answers wait (P10).
 
-    Whoever waits, the login is tried less and less: some servers lock an account that fails often.
+    The login is retried ever more rarely, since some servers lock an account that fails often.
     """
     world.local = ("web",)
     world.add_channel("web")
@@ -241,15 +239,15 @@ async def test_an_operator_is_told_once_that_no_answer_gets_out(world: World) ->
     platform.will("send", *[refused] * 4)
     async with world.running() as house:
 
-        def told() -> list[str]:
+        def notices() -> list[str]:
             return house.texts("operator", channel="web")
 
         await house.say("hello")
         await house.say("hello", "ben")
         await house.advance(120)
-        assert told() == []
+        assert notices() == []
         await house.advance(24 * 60)
-        assert told() == ["`chat` keeps failing: the login was refused. I go on trying."]
+        assert notices() == ["`chat` keeps failing: the login was refused. I go on trying."]
         assert (house.texts(), house.texts("ben")) == (["ok"], ["ok"])
         tries = [call.at for call in platform.calls if call.name == "send"][:5]
         waits = [later - earlier for earlier, later in itertools.pairwise(tries)]
@@ -257,11 +255,11 @@ async def test_an_operator_is_told_once_that_no_answer_gets_out(world: World) ->
         platform.will("send", *[refused] * 4)
         await house.say("hello")
         await house.advance(24 * 60)
-        assert told() == ["`chat` keeps failing: the login was refused. I go on trying."] * 2
+        assert notices() == ["`chat` keeps failing: the login was refused. I go on trying."] * 2
 
 
-async def test_an_operator_of_a_lost_channel_is_told_elsewhere(world: World) -> None:
-    """By whoever sits at this machine when nobody else is there."""
+async def test_an_operator_of_a_lost_channel_is_notified_elsewhere(world: World) -> None:
+    """At the local terminal when no other channel is up."""
     world.local = ("web",)
     world.add_channel("web")
     world.platforms["chat"] = Broken(world.clock)
@@ -277,19 +275,19 @@ async def test_an_operator_of_a_lost_channel_is_told_elsewhere(world: World) -> 
 
 
 class Broken(Dying):
-    """Its token is refused."""
+    """A channel whose token is refused."""
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         raise ChannelUnauthorized("the token was refused")
 
 
-# --- the foundation -------------------------------------------------------------------------------
+# --- opening -------------------------------------------------------------------------------
 
 
-async def test_tools_that_others_bring_are_opened(
+async def test_tools_of_other_packages_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside those that come along."""
+    """Beside the built-in ones."""
     (tmp_path / "brought_tools.py").write_text(
         "from tests.fakes.plain_tool import LOOK, PlainTool\n"
         "def tools():\n    return (PlainTool(LOOK),)\n"
@@ -304,7 +302,7 @@ async def test_tools_that_others_bring_are_opened(
 async def test_a_tool_that_cannot_be_opened_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line, and no traceback of a stranger's code (P10)."""
+    """One line, and no traceback of foreign code (P10)."""
     (tmp_path / "broken_tools.py").write_text("def tools():\n    raise RuntimeError('x')\n")
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbroken = broken_tools:tools\n")
     async with AsyncExitStack() as stack:
@@ -315,7 +313,7 @@ async def test_a_tool_that_cannot_be_opened_is_named(
 async def test_a_provider_that_cannot_be_opened_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its own words when it has some (P10)."""
+    """The error has the provider's own message if there is one (P10)."""
     start = await asyncio.to_thread(start_in, tmp_path)
     (tmp_path / "script.toml").write_text("this is no script")
     async with AsyncExitStack() as stack:
@@ -323,10 +321,8 @@ async def test_a_provider_that_cannot_be_opened_is_named(
             await open_foundation(start, Openers(), stack)
 
 
-async def test_a_data_directory_that_cannot_be_is_named_before_the_workspaces(
-    tmp_path: Path,
-) -> None:
-    """They stand beside it unless somebody says otherwise, so it is the one to mend (P10)."""
+async def test_an_impossible_data_directory_is_named_before_the_workspaces(tmp_path: Path) -> None:
+    """The workspaces are beside it by default, so it is the one to fix (P10)."""
     start = await asyncio.to_thread(start_in, tmp_path)
     (tmp_path / "file").touch()
     data = tmp_path / "file" / "data"
@@ -336,8 +332,8 @@ async def test_a_data_directory_that_cannot_be_is_named_before_the_workspaces(
             await open_foundation(replace(start, places=beside), Openers(), stack)
 
 
-async def test_a_page_needs_a_listener(tmp_path: Path) -> None:
-    """And only a page does; a fresh login is handed out for each person who asks."""
+async def test_only_a_web_page_needs_a_listener(tmp_path: Path) -> None:
+    """Nothing else does; each request for a login gets a new one."""
     start = await asyncio.to_thread(start_in, tmp_path, "listener = {port = 0}\n[channels.web]\n")
     async with AsyncExitStack() as stack:
         parts = await open_foundation(start, Openers(), stack)
@@ -348,10 +344,10 @@ async def test_a_page_needs_a_listener(tmp_path: Path) -> None:
         assert parts.shell_note == ""
 
 
-async def test_a_shell_that_is_missing_is_logged(
+async def test_a_missing_shell_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A service's greeting goes nowhere, and the journal is where its operator looks."""
+    """A service's greeting is not shown, so its operator reads the journal."""
     monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
     start = await asyncio.to_thread(start_in, tmp_path)
     start = replace(start, config=start.config.model_copy(update={"tools": ToolsSettings()}))
@@ -361,8 +357,8 @@ async def test_a_shell_that_is_missing_is_logged(
     assert "shell_unavailable" in caplog.messages
 
 
-async def test_a_channel_that_its_platform_calls_needs_the_public_listener(tmp_path: Path) -> None:
-    """And nothing else opens it: it is off by default."""
+async def test_a_channel_called_by_its_platform_needs_the_public_listener(tmp_path: Path) -> None:
+    """Nothing else opens it: it is off by default."""
     called = (
         'public = {port = 0}\n[channels.web]\nenabled = false\n[channels.telegram]\ntoken = {file = "token"}\n'
         'receive = "webhook"\nwebhook_url = "https://bot.example.org/telegram"\n'
@@ -380,8 +376,8 @@ async def test_a_channel_that_its_platform_calls_needs_the_public_listener(tmp_p
         assert (await open_foundation(start, Openers(), stack)).public is None
 
 
-async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Path) -> None:
-    """As the data directory and the skills are; the workspaces are not (S3-23)."""
+async def test_no_tool_can_reach_the_configuration_file(tmp_path: Path) -> None:
+    """Nor the data directory and the skills; the workspaces they can (S3-23)."""
     start = await asyncio.to_thread(start_in, tmp_path)
     config = tmp_path / "config.toml"
     config.write_text("")
@@ -393,8 +389,8 @@ async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Pa
         assert parts.protected.open == (str(start.places.workspaces),)
 
 
-async def test_a_tool_that_is_switched_off_is_not_there(tmp_path: Path) -> None:
-    """Nothing is left when all are off."""
+async def test_a_disabled_tool_is_not_offered(tmp_path: Path) -> None:
+    """The list is empty when all are disabled."""
     start = await asyncio.to_thread(start_in, tmp_path)
     every = ToolsSettings.model_fields
     tools = ToolsSettings.model_validate({name: {"enabled": False} for name in every})

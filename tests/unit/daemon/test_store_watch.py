@@ -13,11 +13,11 @@ from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, Query, RowKind
 from zeroclaw.text.language import Sentence
 
 EMPTY = Commit(point=DurablePoint.HOUSEKEEPING, writes=())
-HERE = ConversationId("here")
+CONVERSATION = ConversationId("here")
 
 
 class Broken(MemoryStore):
-    """Can't be written at all."""
+    """A store that refuses every write."""
 
     async def commit(self, commit: Commit) -> None:
         raise StoreUnusable("read only")
@@ -26,35 +26,35 @@ class Broken(MemoryStore):
         raise StoreUnusable("read only")
 
 
-async def test_what_cannot_be_written_is_told_and_raised() -> None:
-    """A commit and a lease alike; whoever wrote is told, too (P10)."""
-    told: list[str] = []
+async def test_a_failed_write_is_announced_and_raised() -> None:
+    """For a commit and a lease alike; the writer gets the error, too (P10)."""
+    notices: list[str] = []
     store = WatchedStore(
         Broken(),
-        on_failed=lambda error: told.append(str(error)),
-        on_written=lambda: told.append("written"),
-        on_operators_due=lambda: told.append("noticed"),
+        on_failed=lambda error: notices.append(str(error)),
+        on_written=lambda: notices.append("written"),
+        on_operators_due=lambda: notices.append("noticed"),
     )
     with pytest.raises(StoreUnusable):
         await store.commit(EMPTY)
     with pytest.raises(StoreUnusable):
-        await store.lease(HERE)
-    assert told == ["read only", "read only"]
+        await store.lease(CONVERSATION)
+    assert notices == ["read only", "read only"]
 
 
-async def test_in_all_else_it_is_the_store_behind_it() -> None:
-    """Reads and writes pass through; that something was written is told once it was."""
+async def test_all_other_calls_go_to_the_store_behind() -> None:
+    """Reads and writes pass through; a write is announced once it is done."""
     behind = MemoryStore()
-    told: list[str] = []
+    notices: list[str] = []
     store = WatchedStore(
         behind,
         on_failed=lambda _error: None,
-        on_written=lambda: told.append("written"),
-        on_operators_due=lambda: told.append("noticed"),
+        on_written=lambda: notices.append("written"),
+        on_operators_due=lambda: notices.append("noticed"),
     )
     await store.commit(EMPTY)
-    assert (behind.commits, told) == ([EMPTY], ["written"])
-    assert (await store.lease(HERE)).token == 1
+    assert (behind.commits, notices) == ([EMPTY], ["written"])
+    assert (await store.lease(CONVERSATION)).token == 1
     assert await store.get(RowKind.SWITCH, "x") is None
     assert await store.select(Query(kind=RowKind.SWITCH)) == ()
     assert await store.read(LogKind.AUDIT, "x") == ()
@@ -66,16 +66,16 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     assert await store.used_bytes() == 0
     notice = notice_row("0" * 26, Sentence(en="trouble", de="Ärger"))
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,)))
-    assert told == ["written", "written", "noticed"]
+    assert notices == ["written", "written", "noticed"]
     await store.aclose()
 
 
-# --- errors told over the control socket ----------------------------------------------------------
+# --- errors over the control socket ----------------------------------------------------------
 
 
-async def test_a_daemon_tells_its_last_errors_and_why_it_has_no_shell(world: World) -> None:
-    """Where logging was not set up, as in this test, there are none."""
+async def test_the_errors_call_returns_recent_errors_and_the_shells_fault(world: World) -> None:
+    """Without logging set up, as in this test, there are none."""
     async with world.running() as house:
-        told = await house.ask("errors")
-        assert set(told) == {"errors", "model", "sandbox", "secrets", "watched"}
-        assert told["errors"] == []
+        answer = await house.ask("errors")
+        assert set(answer) == {"errors", "model", "sandbox", "secrets", "watched"}
+        assert answer["errors"] == []

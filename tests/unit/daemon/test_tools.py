@@ -29,7 +29,7 @@ BEHIND = "the safe is behind the clock"
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Ada and Ben, who need nobody's approval, with the real tools."""
+    """Ada and Ben, who need no approvals, with the real tools."""
     world = World(tmp_path)
     world.configure(autonomy="full", runtime=RuntimeSettings(result_chars=1_000))
     offer(world)
@@ -37,15 +37,15 @@ def world(tmp_path: Path) -> World:
 
 
 def offer(world: World) -> None:
-    """Put the tools there that the configuration offers."""
-    found = stored_tools(CurrentConfig(world.config), world.store, Redactor((SECRET,)).redact)
-    world.others = tuple(by_name(found).values())
+    """Give the world the tools that the configuration enables."""
+    tools = stored_tools(CurrentConfig(world.config), world.store, Redactor((SECRET,)).redact)
+    world.others = tuple(by_name(tools).values())
 
 
-async def result(house: House, play: tuple[str, str], who: str, room: str = "") -> str:
-    """Somebody has the model call a tool; return what the model was told."""
+async def result(house: House, play: tuple[str, str], person: str, room: str = "") -> str:
+    """Have the model call a tool for this person; return the tool's result."""
     house.world.model.otherwise(asks_for(play), says("done"))
-    await house.say("please", who, room=room)
+    await house.say("please", person, room=room)
     [*_, last] = [
         message.content
         for message in house.world.model.requests[-1].messages
@@ -56,28 +56,28 @@ async def result(house: House, play: tuple[str, str], who: str, room: str = "") 
 
 SAVE = ("remember", '{"text": "the safe is behind the clock"}')
 FIND = ("recall", '{"words": "SAFE clock"}')
-HERE = {"ada": ("ada", ""), "ben": ("ben", ""), "room": ("ada", "room"), "other": ("ada", "other")}
+CHATS = {"ada": ("ada", ""), "ben": ("ben", ""), "room": ("ada", "room"), "other": ("ada", "other")}
 
 
-@pytest.mark.parametrize("made", HERE)
-@pytest.mark.parametrize("asked", HERE)
+@pytest.mark.parametrize("made", CHATS)
+@pytest.mark.parametrize("reader", CHATS)
 async def test_a_note_is_recalled_where_it_was_made_and_nowhere_else(
-    world: World, made: str, asked: str
+    world: World, made: str, reader: str
 ) -> None:
-    """Not a private one in a group, not one person's by another, not one group's by another.
+    """A private one not in a group, one person's not by another, one group's not by another.
 
-    After a restart and in a new conversation it is the same.
+    The same holds after a restart and in a new conversation.
     """
     async with world.running() as house:
-        assert "remembered as note 1" in await result(house, SAVE, *HERE[made])
+        assert "remembered as note 1" in await result(house, SAVE, *CHATS[made])
     async with world.running() as house:
-        await house.say("/new", HERE[asked][0], room=HERE[asked][1])
-        told = await result(house, FIND, *HERE[asked])
-        assert (BEHIND in told, NOTHING in told) == (made == asked, made != asked)
+        await house.say("/new", CHATS[reader][0], room=CHATS[reader][1])
+        answer = await result(house, FIND, *CHATS[reader])
+        assert (BEHIND in answer, NOTHING in answer) == (made == reader, made != reader)
 
 
-async def test_everybody_in_a_group_reads_its_notes(world: World) -> None:
-    """Each with the name of who said it."""
+async def test_everyone_in_a_group_can_recall_its_notes(world: World) -> None:
+    """Each note has its writer's name."""
     async with world.running() as house:
         await result(house, SAVE, "ada", "room")
         assert f"Ada on chat, this conversation: {BEHIND}" in await result(
@@ -85,7 +85,7 @@ async def test_everybody_in_a_group_reads_its_notes(world: World) -> None:
         )
 
 
-async def test_nobody_forgets_what_they_can_not_see(world: World) -> None:
+async def test_a_note_can_not_be_removed_from_another_chat(world: World) -> None:
     """Neither from their own chat nor from a group."""
     async with world.running() as house:
         await result(house, SAVE, "ada")
@@ -97,8 +97,8 @@ async def test_nobody_forgets_what_they_can_not_see(world: World) -> None:
         assert NOTHING in await result(house, FIND, "ada")
 
 
-async def test_remembering_asks_and_recalling_does_not(world: World) -> None:
-    """What is kept comes back in every later turn, so somebody sees it once before. S2-08."""
+async def test_remembering_needs_approval_and_recalling_does_not(world: World) -> None:
+    """A note comes back in every later turn, so a person sees it once before. S2-08."""
     world.configure(autonomy="supervised")
     world.model.will(REMEMBER, says("noted"), RECALL, says("found"))
     async with world.running() as house:
@@ -112,32 +112,32 @@ async def test_remembering_asks_and_recalling_does_not(world: World) -> None:
 
 
 async def noted(house: House) -> list[str]:
-    """Whose notes there are."""
+    """The owners of the stored notes."""
     return [row.place for row in await house.rows(RowKind.NOTE, "")]
 
 
-async def test_a_secret_is_not_kept(world: World) -> None:
-    """The model is told why (P8)."""
+async def test_a_secret_is_not_remembered(world: World) -> None:
+    """The tool's result gives the reason (P8)."""
     async with world.running() as house:
-        told = await result(house, ("remember", f'{{"text": "it is {SECRET}"}}'), "ada")
-        assert "looks like it holds a secret" in told
+        answer = await result(house, ("remember", f'{{"text": "it is {SECRET}"}}'), "ada")
+        assert "looks like it holds a secret" in answer
         assert await house.rows(RowKind.NOTE) == ()
 
 
-async def much(_context: ToolContext) -> ToolOutput:
+async def long_output(_context: ToolContext) -> ToolOutput:
     return ToolOutput(text=f"{'a' * 600} needle {SECRET} {'z' * 600}")
 
 
-async def cut(house: House, who: str = "ada") -> str:
-    """Somebody's call has a long result; return the id that the model was told."""
-    house.world.look.does = much
-    told = await result(house, ("look", "{}"), who)
-    assert "; read on with `read_result` and this id …" in told
-    return told.partition("the whole is kept as `")[2].partition("`")[0]
+async def cut(house: House, person: str = "ada") -> str:
+    """Have a call return a long result; return the id that the model got."""
+    house.world.look.does = long_output
+    answer = await result(house, ("look", "{}"), person)
+    assert "; read on with `read_result` and this id …" in answer
+    return answer.partition("the whole is kept as `")[2].partition("`")[0]
 
 
-async def test_a_cut_result_is_read_on(world: World) -> None:
-    """By the id that it names; without its secrets (P8), and short enough not to be cut again."""
+async def test_a_cut_result_can_be_read_further(world: World) -> None:
+    """By the id in it; without secrets (P8), and short enough not to be cut again."""
     async with world.running() as house:
         name = await cut(house)
         piece = await result(
@@ -145,37 +145,37 @@ async def test_a_cut_result_is_read_on(world: World) -> None:
         )
         assert "characters 595 to 635 of " in piece
         assert "aaaaa needle [redacted] zzz" in piece
-        found = await result(house, ("read_result", f'{{"id": "{name}", "word": "NEEDLE"}}'), "ada")
-        assert "[offset 601]" in found
-        most = await result(house, ("read_result", f'{{"id": "{name}"}}'), "ada")
-        assert "read on with offset 700" in most
-        assert "left out" not in most
+        match = await result(house, ("read_result", f'{{"id": "{name}", "word": "NEEDLE"}}'), "ada")
+        assert "[offset 601]" in match
+        first_part = await result(house, ("read_result", f'{{"id": "{name}"}}'), "ada")
+        assert "read on with offset 700" in first_part
+        assert "left out" not in first_part
     async with world.running() as house:
         again = await result(house, ("read_result", f'{{"id": "{name}"}}'), "ada")
         assert "characters 0 to 700" in again
 
 
-@pytest.mark.parametrize(("who", "room"), [("ben", ""), ("ada", "room"), ("ben", "room")])
-async def test_no_other_conversation_reads_it(world: World, who: str, room: str) -> None:
-    """Whoever learns the id learns nothing by it, not even that it is one (P8)."""
+@pytest.mark.parametrize(("reader", "room"), [("ben", ""), ("ada", "room"), ("ben", "room")])
+async def test_no_other_conversation_reads_it(world: World, reader: str, room: str) -> None:
+    """A reader who learns the id learns nothing by it, not even that it exists (P8)."""
     async with world.running() as house:
         name = await cut(house)
-        told = await result(house, ("read_result", f'{{"id": "{name}"}}'), who, room)
-        assert f"no result of this conversation is stored as `{name}`" in told
-        assert "aaaa" not in told
+        answer = await result(house, ("read_result", f'{{"id": "{name}"}}'), reader, room)
+        assert f"no result of this conversation is stored as `{name}`" in answer
+        assert "aaaa" not in answer
 
 
 async def test_a_new_conversation_does_not_read_it_either(world: World) -> None:
-    """`/new` leaves behind what was said, and what was read."""
+    """`/new` leaves messages and results behind."""
     async with world.running() as house:
         name = await cut(house)
         await house.say("/new")
-        told = await result(house, ("read_result", f'{{"id": "{name}"}}'), "ada")
-        assert "no result of this conversation" in told
+        answer = await result(house, ("read_result", f'{{"id": "{name}"}}'), "ada")
+        assert "no result of this conversation" in answer
 
 
-async def test_what_is_switched_off_is_not_offered(world: World) -> None:
-    """And a cut result doesn't send the model to a tool that isn't there."""
+async def test_disabled_tools_are_not_offered(world: World) -> None:
+    """Nor does a cut result refer the model to a disabled tool."""
     off = ToolsSettings(
         attachments=AttachmentToolSettings(enabled=False),
         notes=NotesSettings(enabled=False),
@@ -184,7 +184,7 @@ async def test_what_is_switched_off_is_not_offered(world: World) -> None:
     world.configure(tools=off)
     offer(world)
     assert world.others == ()
-    world.look.does = much
+    world.look.does = long_output
     async with world.running() as house:
-        told = await result(house, ("look", "{}"), "ada")
-        assert ("the whole is kept as" in told, "read on" in told) == (True, False)
+        answer = await result(house, ("look", "{}"), "ada")
+        assert ("the whole is kept as" in answer, "read on" in answer) == (True, False)
