@@ -8,6 +8,7 @@ times a second, from proc(5). It measures the workspace in any case, because no 
 Everything blocks: call it in a thread.
 """
 
+import errno
 import os
 import stat
 import threading
@@ -16,7 +17,7 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from zeroclaw.errors import ToolFailed
+from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.host import processes
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.masks import Mask, Parts
@@ -40,6 +41,7 @@ _ENTRIES_A_CALL = 10_000  # a full workspace is walked less often than a small o
 _BLOCK = 512  # unit of `st_blocks`, stat(2)
 _KB = 1_024  # unit in proc(5)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class DiskUsage(Struct, kw_only=True):
@@ -322,9 +324,12 @@ class _Mapped(Value):
 
 
 def _open_directory(name: str, directory: int | None) -> int | None:
-    """Open a directory; if the daemon owns it without access, give access first."""
-    # If that fails, it is gone, no directory, or another user's, and no command wrote into it.
-    with suppress(OSError):
+    """Open a directory; if the daemon owns it without access, give access first.
+
+    Raises:
+        ToolFailed: The system has no room to open it.
+    """
+    try:
         with suppress(PermissionError):
             return os.open(name, _DIRECTORY, dir_fd=directory)
         with closing_descriptor(os.open(name, os.O_PATH | _DIRECTORY, dir_fd=directory)) as place:
@@ -332,6 +337,11 @@ def _open_directory(name: str, directory: int | None) -> int | None:
             path = Path(f"/proc/self/fd/{place}")
             path.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
             return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _NO_ROOM:  # secrets in it would go unseen
+            message = f"the workspace can't be measured: {system_words(error)}"
+            raise ToolFailed(message) from error
+    # It is gone, no directory, or another user's, and no command wrote into it.
     return None
 
 

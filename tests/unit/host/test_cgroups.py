@@ -5,6 +5,7 @@ watch; what it makes of the end of a group is tried here, where a group can be m
 """
 
 import asyncio
+import errno
 import mmap
 import os
 import re
@@ -384,6 +385,24 @@ def test_a_locked_workspace_is_opened_again(tmp_path: Path) -> None:
     assert measure(tmp_path / "w").bytes_ >= 100_000
     with pytest.raises(ToolFailed, match="the workspace is gone"):
         measure(tmp_path / "other")
+
+
+def test_a_directory_that_there_is_no_descriptor_for_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a command would see the secrets in it, which are masked where the walk finds them."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / ".env").touch()
+    system_open = os.open
+
+    def refuse_inner(path: str, flags: int, *, dir_fd: int | None = None) -> int:
+        if dir_fd is not None:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return system_open(path, flags)
+
+    monkeypatch.setattr(os, "open", refuse_inner)
+    with pytest.raises(ToolFailed, match="can't be measured: too many open files"):
+        measure(tmp_path)
 
 
 def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:
