@@ -46,7 +46,7 @@ def asking(world: World, **settings: object) -> World:
     return world
 
 
-async def test_somebody_is_the_same_person_wherever_they_write(two: World) -> None:
+async def test_a_person_is_the_same_on_every_channel(two: World) -> None:
     """And reads which of their ids they used; where a login makes the operator, that too."""
     two.add_channel("web")
     two.local = ("web",)
@@ -59,7 +59,7 @@ async def test_somebody_is_the_same_person_wherever_they_write(two: World) -> No
             assert house.texts(sender, channel=channel) == [who.format(sender, channel)]
 
 
-async def test_what_was_granted_in_one_place_is_asked_about_in_another(two: World) -> None:
+async def test_a_grant_of_one_place_does_not_cover_another(two: World) -> None:
     """A grant is of one conversation, also where its holder is the same person (P5)."""
     two.model.will(POKE, says("done"), POKE, says("again"), POKE, says("elsewhere"))
     async with two.running() as house:
@@ -73,7 +73,7 @@ async def test_what_was_granted_in_one_place_is_asked_about_in_another(two: Worl
         assert house.texts("ben2", channel="mail")[-1] == "elsewhere"
 
 
-async def test_whoever_granted_is_not_covered_where_they_write_under_another_id(two: World) -> None:
+async def test_a_granter_is_not_covered_under_another_id(two: World) -> None:
     """Granted by mail, used in a group of the chat, where another operator is asked (P5).
 
     The one whose call it was is covered there.
@@ -113,7 +113,7 @@ async def test_who_grants_and_is_tied_to_who_asks_only_later_is_not_covered(two:
         assert house.texts(room="team")[-1] == "mine"
 
 
-async def test_nobody_answers_their_own_call_from_another_channel(two: World) -> None:
+async def test_a_requester_may_not_answer_from_another_channel(two: World) -> None:
     """Nor once a reload has tied the id that they asked under to the one that they press with (P5)."""
     loose = (PersonSettings(name="ada", ids=("chat:ada",), roles=("operator",)), *PEOPLE[1:])
     asking(two, requester_may_answer=False, chat="chat:operators").configure(people=loose)
@@ -134,7 +134,7 @@ async def test_nobody_answers_their_own_call_from_another_channel(two: World) ->
 async def test_a_question_from_one_channel_is_answered_on_another_after_a_restart(
     two: World,
 ) -> None:
-    """By whom it was put to, once; others are told that it is not theirs (P5)."""
+    """By those who got the card, once; others read that it is not theirs (P5)."""
     asking(two, chat="chat:operators")
     two.model.will(POKE, says("done"))
     async with two.running() as house:
@@ -163,7 +163,7 @@ async def test_an_answer_from_another_channel_can_be_late(two: World) -> None:
 
 
 async def test_each_address_of_an_approver_shows_how_it_ended(two: World) -> None:
-    """A call that nobody's channel asked for: cards at both, settled by one answer (P5)."""
+    """A call from a third channel: cards at both, settled by one answer (P5)."""
     two.add_channel("third")
     ids = ("chat:ada", "mail:ada2")
     people = (PersonSettings(name="ada", ids=ids, roles=("operator",)),)
@@ -195,7 +195,7 @@ class Rude(ScriptedChannel):
 
 
 class Shy(ScriptedChannel):
-    """Can write to nobody first."""
+    """Can't write to a person first."""
 
     def direct_address(self, sender: str) -> Address | None:
         return None
@@ -206,13 +206,13 @@ def channel(name: str, kind: type[ScriptedChannel] = ScriptedChannel) -> Scripte
 
 
 def operators(
-    *there: Channel,
+    *channels: Channel,
     approvers: tuple[str, ...] = ("role:operator",),
     requester_may_answer: bool = True,
     people: People = HOUSEHOLD,
     chat: str = "",
 ) -> Operators:
-    by_name = {one.name: one for one in there}
+    by_name = {channel_.name: channel_ for channel_ in channels}
     return Operators(
         people,
         by_name.get,
@@ -224,12 +224,12 @@ def operators(
             ),
             (),
         ),
-        may_approve=lambda one, _tool: not names(one).isdisjoint(approvers),
+        may_approve=lambda principal, _tool: not names(principal).isdisjoint(approvers),
     )
 
 
-def names(one: Principal) -> set[str]:
-    return {one.id, *(f"role:{role}" for role in one.roles)}
+def names(principal: Principal) -> set[str]:
+    return {principal.id, *(f"role:{role}" for role in principal.roles)}
 
 
 def places(readers: tuple[Reader, ...]) -> list[str]:
@@ -251,7 +251,7 @@ ALL = (channel("chat"), channel("mail"), channel("web"), channel("terminal"))
 
 
 @pytest.mark.parametrize(
-    ("asked_by", "here", "found"),
+    ("asked_by", "address", "found"),
     [
         (("chat", "1"), at("chat", "1"), ["chat:1"]),
         (("chat", "1"), at("chat", "room", direct=False), ["chat:1"]),
@@ -262,32 +262,34 @@ ALL = (channel("chat"), channel("mail"), channel("web"), channel("terminal"))
     ],
 )
 def test_a_question_is_put_where_an_approver_is_nearest(
-    asked_by: tuple[str, str], here: Address, found: list[str]
+    asked_by: tuple[str, str], address: Address, found: list[str]
 ) -> None:
     """In the very chat when it is an approver's own, else beside it, and never in a group (P5)."""
-    assert places(operators(*ALL).approvers(who(*asked_by), here, TOOLS)) == found
+    assert places(operators(*ALL).approvers(who(*asked_by), address, TOOLS)) == found
 
 
 def test_without_an_approver_near_all_others_are_asked() -> None:
     """Whoever sits at this machine comes last (P5)."""
-    here = at("pager", "room", direct=False)
+    address = at("pager", "room", direct=False)
     ben = who("chat", "2")
-    assert places(operators(*ALL).approvers(ben, here, TOOLS)) == ["chat:1", "mail:ada@x"]
-    assert places(operators(*ALL[2:]).approvers(ben, here, TOOLS)) == ["web:operator"]
-    assert operators().approvers(ben, here, TOOLS) == ()
+    assert places(operators(*ALL).approvers(ben, address, TOOLS)) == ["chat:1", "mail:ada@x"]
+    assert places(operators(*ALL[2:]).approvers(ben, address, TOOLS)) == ["web:operator"]
+    assert operators().approvers(ben, address, TOOLS) == ()
 
 
-def test_each_tool_of_a_card_is_put_to_somebody_who_may_approve_it() -> None:
-    """Those near may approve one of the two, and only somebody far away the other (P5)."""
+def test_each_tool_of_a_card_is_put_to_a_person_who_may_approve_it() -> None:
+    """Those near may approve one of the two, and only a person on another channel the other (P5)."""
     found = operators(*ALL, approvers=("person:ada", "person:ben"))
     may = {"poke": {"chat:2"}, "shell": {"mail:ada@x"}}
-    found.may_approve = lambda one, tool: one.identity in may[tool]
-    here, cleo = at("chat", "room", direct=False), who("mail", "cleo@x")
-    assert places(found.approvers(cleo, here, ("poke",))) == ["chat:2"]
-    assert places(found.approvers(cleo, here, ("shell",))) == ["mail:ada@x"]
-    assert places(found.approvers(cleo, here, ("poke", "shell"))) == ["chat:2", "mail:ada@x"]
+    found.may_approve = lambda principal, tool: principal.identity in may[tool]
+    address, cleo = at("chat", "room", direct=False), who("mail", "cleo@x")
+    assert places(found.approvers(cleo, address, ("poke",))) == ["chat:2"]
+    assert places(found.approvers(cleo, address, ("shell",))) == ["mail:ada@x"]
+    assert places(found.approvers(cleo, address, ("poke", "shell"))) == ["chat:2", "mail:ada@x"]
     refused = {at("chat", "2").key()}
-    assert places(found.approvers(cleo, here, ("poke", "shell"), refused=refused)) == ["mail:ada@x"]
+    assert places(found.approvers(cleo, address, ("poke", "shell"), refused=refused)) == [
+        "mail:ada@x"
+    ]
 
 
 def test_a_requester_is_passed_over_on_every_channel() -> None:
@@ -298,31 +300,31 @@ def test_a_requester_is_passed_over_on_every_channel() -> None:
     ]
     assert others.approvers(who("web", "operator"), at("web", "operator"), TOOLS) != ()
     alone = people_of(allowed=ALLOWED)
-    nobody = operators(*ALL, requester_may_answer=False, people=alone)
-    assert nobody.approvers(who("web", "operator"), at("web", "operator"), TOOLS) == ()
+    empty = operators(*ALL, requester_may_answer=False, people=alone)
+    assert empty.approvers(who("web", "operator"), at("web", "operator"), TOOLS) == ()
 
 
-def test_approvers_are_whom_the_configuration_names() -> None:
+def test_approvers_are_those_of_the_configuration() -> None:
     """By role, by name, or by a bare id of a channel (P5)."""
-    here = at("pager", "1")
+    address = at("pager", "1")
     ada = who("chat", "1")
-    assert places(operators(*ALL, approvers=("role:admin",)).approvers(ada, here, TOOLS)) == [
+    assert places(operators(*ALL, approvers=("role:admin",)).approvers(ada, address, TOOLS)) == [
         "chat:2"
     ]
-    assert places(operators(*ALL, approvers=("person:ben",)).approvers(ada, here, TOOLS)) == [
+    assert places(operators(*ALL, approvers=("person:ben",)).approvers(ada, address, TOOLS)) == [
         "chat:2"
     ]
     bare = operators(*ALL, approvers=("mail:eve@x", "chat:1", "nowhere:9"))
-    assert places(bare.approvers(ada, here, TOOLS)) == ["mail:eve@x"]
+    assert places(bare.approvers(ada, address, TOOLS)) == ["mail:eve@x"]
 
 
-def test_a_channel_that_reaches_nobody_is_passed_over() -> None:
+def test_a_channel_that_reaches_no_operator_is_skipped() -> None:
     """Whether it says so or breaks down (P9)."""
     found = operators(channel("chat", Rude), channel("mail", Shy), ALL[2]).readers()
     assert places(found) == ["web:operator"]
 
 
-def test_trouble_is_told_to_everybody_but_the_trouble() -> None:
+def test_trouble_is_reported_on_every_channel_but_the_failing_one() -> None:
     """A channel that fails, or a chat that refused, is left out."""
     everyone = operators(*ALL)
     assert places(everyone.readers()) == ["chat:1", "mail:ada@x"]
@@ -368,7 +370,7 @@ def test_a_person_at_this_machine_is_the_operator_by_name() -> None:
 async def test_a_notice_waits_for_an_operator_across_restarts(
     tmp_path: Path, channels: tuple[str, ...]
 ) -> None:
-    """It is a row until a channel comes up that reaches one, for a week; then it is told once."""
+    """It is a row until a channel comes up that reaches one, for a week; then it is sent once."""
     world = World(tmp_path, Config(people=(), channels={"chat": CHAT}))
     async with world.running() as house:
         await house.services.notices.tell(Sentence(en="trouble", de="Ärger"))
@@ -385,8 +387,8 @@ async def test_a_notice_waits_for_an_operator_across_restarts(
             assert await house.rows(RowKind.NOTICE) == ()
 
 
-async def test_the_page_is_told_before_the_terminal(tmp_path: Path) -> None:
-    """It keeps what was said while nobody looked."""
+async def test_the_page_gets_a_notice_before_the_terminal(tmp_path: Path) -> None:
+    """It keeps messages while no page is open."""
     channels = {"terminal": ChannelSettings(), "web": ChannelSettings()}
     world = World(tmp_path, Config(people=(), channels=channels))
     world.local = ("terminal", "web")
@@ -399,20 +401,20 @@ async def test_the_page_is_told_before_the_terminal(tmp_path: Path) -> None:
 
 def test_where_a_chat_is_configured_the_question_comes_there() -> None:
     """Whoever may answer is there too; else each is asked in private, as without it."""
-    here, there = channel("chat"), channel("mail")
+    chosen, other = channel("chat"), channel("mail")
     group = Address(channel="chat", account="bot", chat="team", thread="7")
     principal = Principal(id="chat:2", channel="chat", sender="2", display="Ben", roles=frozenset())
-    asked_in = here.address("2")
-    routed = operators(here, there, chat="chat:team/7").approvers(principal, asked_in, TOOLS)
+    asked_in = chosen.address("2")
+    routed = operators(chosen, other, chat="chat:team/7").approvers(principal, asked_in, TOOLS)
     assert routed == (Reader(address=group, language="en"),)
-    assert places(operators(there, chat="chat:team").approvers(principal, asked_in, TOOLS)) == [
+    assert places(operators(other, chat="chat:team").approvers(principal, asked_in, TOOLS)) == [
         "mail:ada@x"
     ]
     ada = Principal(
         id="person:ada", channel="chat", sender="1", display="Ada", roles=frozenset({"operator"})
     )
-    own = replace(here.address("1"), direct=True)
-    assert places(operators(here, chat="chat:team").approvers(ada, own, TOOLS)) == ["chat:1"]
+    own = replace(chosen.address("1"), direct=True)
+    assert places(operators(chosen, chat="chat:team").approvers(ada, own, TOOLS)) == ["chat:1"]
 
 
 # --- `/language`: each person chooses for themselves, and the choice is kept ----------------------
@@ -449,7 +451,7 @@ async def test_a_choice_holds_from_its_own_reply_on(bilingual: World) -> None:
         assert house.texts()[-1] == "From now on I speak English with you."
 
 
-async def test_nobody_chooses_for_others(bilingual: World) -> None:
+async def test_a_person_chooses_a_language_for_themselves_only(bilingual: World) -> None:
     """In one group each is spoken to in their own language."""
     async with bilingual.running() as house:
         await house.say("/language de", "ada", room="r")
@@ -475,20 +477,20 @@ def chooses(house: People, person: str, language: Language) -> None:
 def test_the_configuration_speaks_for_who_has_not_chosen() -> None:
     """A person's own key beats everybody's, and a choice beats both, on all their channels."""
     house = household()
-    assert [reads(house, "chat", one) for one in "123"] == ["en", "de", "en"]
+    assert [reads(house, "chat", sender) for sender in "123"] == ["en", "de", "en"]
     chooses(house, "person:bea", "en")
     chooses(house, "chat:3", "de")
-    assert [reads(house, "chat", one) for one in "123"] == ["en", "en", "de"]
+    assert [reads(house, "chat", sender) for sender in "123"] == ["en", "en", "de"]
     assert reads(house, "mail", "bea@x") == "en"
 
 
-def test_everybody_else_reads_the_default() -> None:
+def test_all_others_read_the_default() -> None:
     house = household(default="de")
-    assert [reads(house, "chat", one) for one in "123"] == ["de", "de", "de"]
+    assert [reads(house, "chat", sender) for sender in "123"] == ["de", "de", "de"]
     assert reads(house, "web", "browser") == "de"
 
 
-def test_whoever_is_told_without_having_written_is_told_in_their_language() -> None:
+def test_a_notice_to_a_person_who_has_not_written_is_in_their_language() -> None:
     house = household()
     chooses(house, "person:operator", "de")
     assert {(contact.channel, contact.language) for contact in house.operators()} == {

@@ -1,4 +1,4 @@
-"""The daemon's own chain tells who halted everything, and who let in or revoked whom."""
+"""The daemon's own chain records who halted everything, and who let in or revoked a person."""
 
 import asyncio
 
@@ -16,11 +16,13 @@ Decided = tuple[str, str, str]
 
 
 async def decided(house: House) -> list[Decided]:
-    """What was decided, by whom, about whom and where; the chain is whole."""
+    """The decisions with their actors and subjects; the chain is whole."""
     store = house.world.store
     assert isinstance(await verify_stream(store, STREAM), audit.Intact)
     read = [audit.read(entry.body) for entry in await store.read(LogKind.AUDIT, STREAM)]
-    return [(one.kind, one.by, one.detail) for one in read if isinstance(one, audit.Entry)]
+    return [
+        (entry.kind, entry.by, entry.detail) for entry in read if isinstance(entry, audit.Entry)
+    ]
 
 
 async def test_a_halt_and_its_end_are_on_record(world: World) -> None:
@@ -61,7 +63,7 @@ async def test_who_was_let_in_and_who_revoked_is_on_record(world: World) -> None
 
 
 async def test_the_first_operator_is_on_record(world: World) -> None:
-    """By their own id, because nobody else let them in."""
+    """By their own id, because no other person let them in."""
     world.configure(channels={"chat": BY_CODE}, people=())
     async with world.running() as house:
         await house.say(world.ready[0].claim, "cleo")
@@ -80,7 +82,7 @@ async def test_a_decision_and_an_anchor_in_the_same_instant_follow_each_other(wo
         assert len(await world.store.read(LogKind.AUDIT, STREAM)) == 2
 
 
-async def test_a_damaged_chain_keeps_nobody_from_halting(world: World) -> None:
+async def test_a_damaged_chain_prevents_no_halt(world: World) -> None:
     """In a chat and on the command line; the check of the chain tells the damage."""
     async with world.running() as house:
         await world.store.write(Append(log=LogKind.AUDIT, stream=STREAM, body=b"no entry"))
@@ -91,19 +93,19 @@ async def test_a_damaged_chain_keeps_nobody_from_halting(world: World) -> None:
         assert house.services.policy.halted_by == "olga"
         assert isinstance(await verify_stream(world.store, STREAM), audit.Broken)
         _, *behind = await world.store.read(LogKind.AUDIT, STREAM)
-        found = [audit.read(one.body) for one in behind]
-        kinds = [one.kind for one in found if isinstance(one, audit.Entry)]
+        found = [audit.read(logged.body) for logged in behind]
+        kinds = [entry.kind for entry in found if isinstance(entry, audit.Entry)]
         assert kinds == ["halted", "resumed", "halted"]
 
 
 @pytest.mark.parametrize("own", [True, False])
-async def test_a_damaged_chain_keeps_no_daemon_from_running(world: World, *, own: bool) -> None:
-    """The other chains are anchored, and whoever looks into the log learns of a conversation's."""
+async def test_a_damaged_chain_stops_no_daemon(world: World, *, own: bool) -> None:
+    """The other chains are anchored, and the log names a conversation's."""
     world.model.will(LOOK, says("seen"), LOOK, says("seen too"), says("well"))
     async with world.running() as house:
         await house.say("look", "ben")
-        (here,) = await world.store.streams(LogKind.AUDIT)
-        stream = STREAM if own else here
+        (conversation,) = await world.store.streams(LogKind.AUDIT)
+        stream = STREAM if own else conversation
         await world.store.write(Append(log=LogKind.AUDIT, stream=stream, body=b"no entry"))
         await house.say("look")
         await house.advance(EVERY_S)
@@ -112,5 +114,9 @@ async def test_a_damaged_chain_keeps_no_daemon_from_running(world: World, *, own
         await house.say("how are you?", "ben")
         assert house.texts("ben") == ["seen", "well"]
         found = [entry.body for entry in await world.store.read(LogKind.AUDIT, STREAM)]
-        anchored = [one for one in map(audit.read, found[own:]) if isinstance(one, audit.Anchor)]
-        assert [one.conversation == here for one in anchored] == ([True, False] if own else [False])
+        anchored = [
+            entry for entry in map(audit.read, found[own:]) if isinstance(entry, audit.Anchor)
+        ]
+        assert [anchor.conversation == conversation for anchor in anchored] == (
+            [True, False] if own else [False]
+        )

@@ -49,7 +49,7 @@ async def test_an_approved_call_runs_once(world: World) -> None:
 
 
 async def test_a_denied_call_does_not_run(world: World) -> None:
-    """The model is told who refused it and why, and goes on (S2-09, K2)."""
+    """The model reads who refused it and why, and goes on (S2-09, K2)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
@@ -70,8 +70,8 @@ async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_
     async with world.running() as house:
         await house.say("poke it", "ben")
         [row] = await house.rows(RowKind.APPROVAL)
-        asked = approvals.APPROVALS.of(row)
-        await world.store.write(approvals.to_put(replace(asked, refs=())))
+        request = approvals.APPROVALS.of(row)
+        await world.store.write(approvals.to_put(replace(request, refs=())))
         await house.press("deny_with_reason")
         await house.say("/deny 1")
         assert house.endings() == [("denied", "Ada")]
@@ -87,7 +87,7 @@ async def test_a_secret_in_a_reason_is_not_kept(world: World) -> None:
 
 
 async def test_another_operator_answers_instead(world: World) -> None:
-    """The card goes to the other one, by whatever id; the requester's press is refused (P5)."""
+    """The card goes to the other one, under any id; the requester's press is refused (P5)."""
     dora = PersonSettings(name="dora", ids=("chat:cleo",), roles=("operator",))
     world.configure(approvals=ApprovalSettings(requester_may_answer=False), people=(*PEOPLE, dora))
     world.model.will(POKE)
@@ -102,7 +102,7 @@ async def test_another_operator_answers_instead(world: World) -> None:
         assert world.poke.runs == [{"a": 1}]
 
 
-async def test_nobody_answers_their_own_question_once_that_is_forbidden(world: World) -> None:
+async def test_a_requester_may_not_answer_once_that_is_forbidden(world: World) -> None:
     """A reload counts for what is open by then, as every other change of who may answer (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
@@ -114,8 +114,8 @@ async def test_nobody_answers_their_own_question_once_that_is_forbidden(world: W
         assert world.poke.runs == []
 
 
-async def test_an_open_question_is_for_whom_the_file_names_now(world: World) -> None:
-    """A reload says who approves, whoever was asked before it (P5)."""
+async def test_an_open_question_is_for_the_approvers_of_now(world: World) -> None:
+    """A reload decides who approves, also for cards that were sent before (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
@@ -138,22 +138,20 @@ LATER: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("later", LATER)
-async def test_who_may_approve_no_more_has_approved_nothing_that_has_not_started(
-    world: World, later: str
-) -> None:
-    """The first yes waits for the second one; by then it comes from nobody who may give it (P5)."""
-    asks = "ada" if later.startswith("asked") else "ben"
+async def test_an_approval_of_a_former_approver_starts_no_call(world: World, later: str) -> None:
+    """The first yes waits for the second one; by then its giver may no longer give it (P5)."""
+    requester = "ada" if later.startswith("asked") else "ben"
     world.configure(people=(*PEOPLE, DORA))
     world.model.will(BOTH)
     async with world.running() as house:
-        await house.say("poke twice", asks)
+        await house.say("poke twice", requester)
         await house.press(who="ada")
         world.configure(**LATER[later])
         await house.ask("reload")
         assert await house.press(who="cleo", at="ada", call=1) == "approved: `poke`"
         assert world.poke.runs == [{"a": 2}]
-        told = "`poke` did not run: Ada approved it and may no longer do so"
-        assert told in world.model.asked()[-2]
+        text = "`poke` did not run: Ada approved it and may no longer do so"
+        assert text in world.model.asked()[-2]
         assert await house.audited() == [
             *("proposed", "evaluated") * 2,
             *("answered", "answered", "denied", "executed"),
@@ -173,42 +171,42 @@ async def test_a_revoked_operator_has_approved_nothing_that_has_not_started(worl
         assert world.poke.runs == [{"a": 2}]
 
 
-@pytest.mark.parametrize("asks", ["ada", "ben"])
-async def test_whoever_may_not_approve_a_tool_is_not_asked_about_it(
-    world: World, asks: str
+@pytest.mark.parametrize("requester", ["ada", "ben"])
+async def test_an_operator_who_may_not_approve_a_tool_gets_no_card_for_it(
+    world: World, requester: str
 ) -> None:
     """A statement takes it from Ada; the operator who may approve it is asked, and she is not (P5)."""
-    taken: dict[str, object] = {
+    statement: dict[str, object] = {
         "id": "mine",
         "effect": "deny",
         "principals": ["person:ada"],
         "actions": ["approve:poke"],
     }
-    world.configure(people=(*PEOPLE, DORA), policy=PolicySettings(statement=(taken,)))
+    world.configure(people=(*PEOPLE, DORA), policy=PolicySettings(statement=(statement,)))
     world.model.will(asks_for(("burn", "{}"), ("poke", '{"a": 1}')))
     async with world.running() as house:
-        await house.say("poke it", asks)
+        await house.say("poke it", requester)
         assert [call.tool for call in house.card("cleo").calls] == ["burn", "poke"]
         assert await house.press(who="ada", at="cleo", call=1) == "only an operator may answer this"
         assert await house.press(who="cleo", call=1) == "approved: `poke`"
 
 
-async def test_where_nobody_may_approve_a_tool_the_model_is_told_so(world: World) -> None:
-    """At once, instead of a card that nobody can answer (P5)."""
-    taken: dict[str, object] = {
+async def test_where_no_person_may_approve_a_tool_the_model_reads_so(world: World) -> None:
+    """At once, instead of a card that no person can answer (P5)."""
+    statement: dict[str, object] = {
         "id": "mine",
         "effect": "deny",
         "principals": ["anyone"],
         "actions": ["approve:poke"],
     }
-    world.configure(policy=PolicySettings(statement=(taken,)))
+    world.configure(policy=PolicySettings(statement=(statement,)))
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
         assert "no operator can be reached from here" in world.model.asked()[-1]
 
 
-async def test_whoever_is_no_operator_any_more_is_not_asked_as_one(world: World) -> None:
+async def test_a_former_operator_gets_no_card(world: World) -> None:
     """The operator of now is, though the other one's own turn is still at work (P5)."""
     world.look.hold = asyncio.Event()
     world.configure(people=(*PEOPLE, DORA))
@@ -222,8 +220,8 @@ async def test_whoever_is_no_operator_any_more_is_not_asked_as_one(world: World)
         assert await house.press(who="cleo") == "approved: `poke`"
 
 
-async def test_a_named_approver_is_asked_and_nobody_else(world: World) -> None:
-    """`approvals.approvers` says whom a card goes to and whose answer counts (P5)."""
+async def test_only_a_named_approver_gets_the_card(world: World) -> None:
+    """`approvals.approvers` names who gets a card and whose answer counts (P5)."""
     world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
     world.model.will(POKE)
     async with world.running() as house:
@@ -306,7 +304,7 @@ async def test_a_late_press_on_an_unknown_copy_settles_it_too(world: World) -> N
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-async def test_a_press_of_whoever_may_not_answer_says_nothing_of_where_cards_stand(
+async def test_a_press_without_the_right_to_answer_records_no_card(
     world: World, *, is_over: bool
 ) -> None:
     """On Telegram a client can name any message of the bot's as the card that it pressed (P5)."""
@@ -461,8 +459,8 @@ async def test_a_kill_between_the_answers_leaves_the_others_open(world: World) -
         await house.say("poke it", "cleo")
         world.store.cut_after(DurablePoint.ADMITTED)
         async with asyncio.TaskGroup() as group:
-            told = house.envelope(house.command("approve", "1 2"))
-            admitted = group.create_task(house.services.ingress.admit(told))
+            envelope = house.envelope(house.command("approve", "1 2"))
+            admitted = group.create_task(house.services.ingress.admit(envelope))
             await house.settle()
             admitted.cancel()
     world.store.heal()
@@ -518,7 +516,7 @@ def is_answer(commit: Commit) -> bool:
     return commit.point is DurablePoint.ANSWERED and commit.fence is None
 
 
-async def test_a_late_number_is_told_that_it_expired(world: World) -> None:
+async def test_a_late_number_reads_that_it_expired(world: World) -> None:
     """As a press would be (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
@@ -531,8 +529,8 @@ async def test_a_late_number_is_told_that_it_expired(world: World) -> None:
 
 async def many_others(house: House) -> None:
     """Let a page of questions wait before all others, and a screenful end after them."""
-    one = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
-    other = replace(one, id=ApprovalId("x"), tool="other", numbers=(), requester=NOBODY)
+    request = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
+    other = replace(request, id=ApprovalId("x"), tool="other", numbers=(), requester=NOBODY)
     await put_a_page_before(house.world.store, approvals.to_put(other))
     ended = approvals.to_put(approvals.stop(other, by="", at=house.world.clock.now()))
     later = tuple(
@@ -557,7 +555,7 @@ async def test_a_number_is_found_behind_a_page_of_questions(world: World) -> Non
 
 
 async def test_pending_lists_what_one_may_answer_or_asked_for(world: World) -> None:
-    """The approver sees the number, whoever asked sees whom it waits for."""
+    """The approver sees the number, the requester sees whom it waits for."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("/pending")
@@ -615,7 +613,7 @@ async def test_pending_looks_through_all_that_waits(world: World) -> None:
 
 
 @pytest.mark.parametrize("who", ["ben", "ada"])
-async def test_a_message_that_waits_for_an_approval_is_told_so(world: World, who: str) -> None:
+async def test_a_message_that_waits_for_an_approval_reads_so(world: World, who: str) -> None:
     """Whoever writes while the turn waits learns why nothing comes."""
     world.model.will(TWO_POKES)
     async with world.running() as house:
@@ -637,19 +635,19 @@ DUE_S = 720
 
 
 def reminders(house: House, who: str = "ada", channel: str = "chat") -> list[str]:
-    """What they were told about time that runs out."""
-    told = house.texts(who, channel=channel)
-    return [text for text in told if text.startswith(("Still waiting", "Das wartet noch"))]
+    """The reminders that they got."""
+    texts = house.texts(who, channel=channel)
+    return [text for text in texts if text.startswith(("Still waiting", "Das wartet noch"))]
 
 
-def asked(world: World, **approvals: float) -> None:
+def configure(world: World, **approvals: float) -> None:
     world.model.will(POKE)
     world.configure(approvals=ApprovalSettings.model_validate(approvals))
 
 
 async def test_an_approver_is_reminded_once_before_the_deadline(world: World) -> None:
     """With tool, number and time left; the one who asked hears nothing of it (P5)."""
-    asked(world)
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         await house.advance(DUE_S - 1)
@@ -664,7 +662,7 @@ async def test_an_approver_is_reminded_once_before_the_deadline(world: World) ->
 
 
 async def test_an_answer_in_time_needs_no_reminder(world: World) -> None:
-    asked(world)
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         await house.press("deny")
@@ -672,7 +670,7 @@ async def test_an_answer_in_time_needs_no_reminder(world: World) -> None:
         assert reminders(house) == []
 
 
-async def test_calls_of_one_card_are_one_reminder(world: World) -> None:
+async def test_calls_of_one_card_share_one_reminder(world: World) -> None:
     """Those that were answered are left out."""
     world.model.will(asks_for(*[("poke", f'{{"a": {n}}}') for n in range(3)]))
     async with world.running() as house:
@@ -686,8 +684,8 @@ async def test_calls_of_one_card_are_one_reminder(world: World) -> None:
 
 
 async def test_a_restart_reminds_neither_twice_nor_never(world: World) -> None:
-    """Whoever was reminded by an earlier process is not by the next; what it missed is told."""
-    asked(world)
+    """The next process repeats no reminder of an earlier one, and sends those that it missed."""
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         await house.advance(10)
@@ -700,7 +698,7 @@ async def test_a_restart_reminds_neither_twice_nor_never(world: World) -> None:
 
 
 async def test_a_restart_past_the_moment_reminds_at_once(world: World) -> None:
-    asked(world)
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         await house.advance(10)
@@ -712,9 +710,9 @@ async def test_a_restart_past_the_moment_reminds_at_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("written", [True, False], ids=["after", "before"])
-async def test_a_kill_at_the_reminder_tells_it_once(world: World, *, written: bool) -> None:
-    """The claim that it was told and the note are one commit."""
-    asked(world)
+async def test_a_kill_at_the_reminder_leaves_one_reminder(world: World, *, written: bool) -> None:
+    """The claim and the note are one commit."""
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         if written:
@@ -730,7 +728,7 @@ async def test_a_kill_at_the_reminder_tells_it_once(world: World, *, written: bo
 
 async def test_an_answer_that_comes_just_then_wins(world: World) -> None:
     """Whoever has answered is not reminded, however close it was."""
-    asked(world)
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         answers: list[str] = []
@@ -755,11 +753,11 @@ async def test_an_answer_that_comes_just_then_wins(world: World) -> None:
     [{"remind_share": 0.0}, {"timeout_s": 49.0}, {"timeout_s": 900.0, "remind_share": 0.01}],
     ids=["never", "a short time", "a small share"],
 )
-async def test_nobody_is_reminded_who_could_not_act(
+async def test_a_person_who_could_not_act_gets_no_reminder(
     world: World, approvals: dict[str, float]
 ) -> None:
     """Switched off, or with less than ten seconds left."""
-    asked(world, **approvals)
+    configure(world, **approvals)
     async with world.running() as house:
         await house.say("poke it", "ben")
         await house.advance(900)
@@ -768,7 +766,7 @@ async def test_nobody_is_reminded_who_could_not_act(
 
 
 async def test_a_share_that_is_read_again_holds_for_questions_from_then_on(world: World) -> None:
-    asked(world)
+    configure(world)
     async with world.running() as house:
         world.configure(approvals=ApprovalSettings(remind_share=0.5))
         assert (await house.ask("reload"))["live"] == ["approvals.remind_share"]
@@ -781,7 +779,7 @@ async def test_a_share_that_is_read_again_holds_for_questions_from_then_on(world
 
 async def test_a_card_that_comes_late_says_itself_how_little_is_left(world: World) -> None:
     """A channel that was down for ten minutes of fifteen shows the card, and that is enough."""
-    asked(world)
+    configure(world)
     world.platforms["chat"].will("ask", *[ChannelUnavailable("down")] * 17)
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -810,9 +808,9 @@ async def test_each_approver_reads_their_own_number_and_language(world: World) -
         ]
 
 
-async def test_a_question_that_nobody_was_shown_reminds_nobody(world: World) -> None:
+async def test_a_question_without_a_shown_card_sends_no_reminder(world: World) -> None:
     """There is no chat to say it in."""
-    asked(world)
+    configure(world)
     world.platforms["chat"].will("ask", *[ChannelUnavailable("down")] * 99)
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -822,8 +820,8 @@ async def test_a_question_that_nobody_was_shown_reminds_nobody(world: World) -> 
         assert reminders(house) == []
 
 
-async def test_what_is_gone_is_passed_over(world: World) -> None:
-    asked(world)
+async def test_an_approval_that_is_gone_is_skipped(world: World) -> None:
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         world.store.forget(RowKind.APPROVAL)
@@ -833,7 +831,7 @@ async def test_what_is_gone_is_passed_over(world: World) -> None:
 
 async def test_what_ended_while_a_start_ends_what_was_due_is_left_alone(world: World) -> None:
     """What was read before is read again in the plan, so a press that came first fails no start."""
-    asked(world)
+    configure(world)
     async with world.running() as house:
         await house.say("poke it", "ben")
         answers: list[str] = []
@@ -866,36 +864,36 @@ class Watched(PlainTool):
         self._seen: set[object] = set()
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        which, whose = arguments["a"], context.principal
-        if which in self._seen:
-            self.faults.append(f"{which} ran twice")
-        self._seen.add(which)
+        number, person = arguments["a"], context.principal
+        if number in self._seen:
+            self.faults.append(f"{number} ran twice")
+        self._seen.add(number)
         if not (await last_halt(self.world.store)).over:
-            self.faults.append(f"{which} ran while everything was halted")
-        if not await self._is_let_in(whose.sender):
-            self.faults.append(f"{which} ran for {whose.sender}, who was out")
+            self.faults.append(f"{number} ran while everything was halted")
+        if not await self._is_let_in(person.sender):
+            self.faults.append(f"{number} ran for {person.sender}, who was out")
         if not await self._is_allowed(arguments, context):
-            self.faults.append(f"{which} ran, and nobody who may approve it has")
+            self.faults.append(f"{number} ran, and no approver has approved it")
         return await super().run(arguments, context)
 
     async def _is_allowed(self, arguments: Arguments, context: ToolContext) -> bool:
-        asked = [approvals.APPROVALS.of(row) for row in await self._rows(RowKind.APPROVAL)]
+        requests = [approvals.APPROVALS.of(row) for row in await self._rows(RowKind.APPROVAL)]
         granted = [GRANTS.of(row) for row in await self._rows(RowKind.GRANT)]
         givers = [
-            one.answerer
-            for one in asked
-            if one.state == "approved" and json.loads(one.arguments) == arguments
+            request.answerer
+            for request in requests
+            if request.state == "approved" and json.loads(request.arguments) == arguments
         ]
         givers += [
-            one.granter_sender
-            for one in granted
-            if one.conversation == context.conversation and self.world.clock.now() < one.until
+            grant.granter_sender
+            for grant in granted
+            if grant.conversation == context.conversation and self.world.clock.now() < grant.until
         ]
         return any([await self._may_approve(giver, context.principal) for giver in givers])
 
-    async def _may_approve(self, identity: str, asks: Principal) -> bool:
+    async def _may_approve(self, identity: str, requester: Principal) -> bool:
         config = self.world.config
-        is_own = identity == asks.identity
+        is_own = identity == requester.identity
         return (
             any(identity in person.ids and "operator" in person.roles for person in config.people)
             and await self._is_let_in(identity.removeprefix("chat:"))
@@ -904,7 +902,7 @@ class Watched(PlainTool):
 
     async def _is_let_in(self, sender: str) -> bool:
         decided = [DECIDED.of(row) for row in await self._rows(RowKind.PERSON)]
-        out = {one.id.rpartition(":")[2] for one in decided if one.state == "revoked"}
+        out = {person.id.rpartition(":")[2] for person in decided if person.state == "revoked"}
         return sender in self.world.config.channels["chat"].allowed_users and sender not in out
 
     async def _rows(self, kind: RowKind) -> tuple[Row, ...]:
@@ -951,7 +949,7 @@ async def reload(house: House, chance: random.Random) -> None:
     await house.ask("reload")
 
 
-def said(text: str) -> Callable[[House, random.Random], Awaitable[object]]:
+def say_anywhere(text: str) -> Callable[[House, random.Random], Awaitable[object]]:
     async def say(house: House, chance: random.Random) -> None:
         room = chance.choice(("", "lobby"))
         await house.say(text, chance.choice(EVERYBODY), room=room)
@@ -960,13 +958,13 @@ def said(text: str) -> Callable[[House, random.Random], Awaitable[object]]:
 
 
 DOES: tuple[Callable[[House, random.Random], Awaitable[object]], ...] = (
-    *(said("poke it"),) * 12,
+    *(say_anywhere("poke it"),) * 12,
     *(partial(press_any, choice="once"),) * 24,
     *(press_behind_a_stop,) * 3,
     partial(press_any, choice="for_a_time"),
     partial(press_any, choice="deny_with_reason"),
-    *map(said, ("/approve 1 2 3", "/deny 2", "/stop", "/new", "/retry", "/halt")),
-    *(said("/resume"),) * 6,
+    *map(say_anywhere, ("/approve 1 2 3", "/deny 2", "/stop", "/new", "/retry", "/halt")),
+    *(say_anywhere("/resume"),) * 6,
     *(reload,) * 2,
     lambda house, chance: house.ask("pair", words=f"revoke {chance.choice(EVERYBODY)}"),
     *(
@@ -985,7 +983,7 @@ DOES: tuple[Callable[[House, random.Random], Awaitable[object]], ...] = (
 async def test_no_order_of_events_and_kills_runs_an_unapproved_call(
     world: World, seed: int
 ) -> None:
-    """Whatever happens between a question, its answer and the start of the call (P3, P5).
+    """For any events between a question, its answer and the start of the call (P3, P5).
 
     Each call ends once on record, and all chains verify.
     """

@@ -102,7 +102,7 @@ async def test_new_as_the_first_word_makes_one_conversation(world: World) -> Non
 async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
     world: World, command: str
 ) -> None:
-    """Their writer is told to send them again; nobody answers them (P1)."""
+    """Their writer is asked to send them again; the model does not answer them (P1)."""
     async with world.running() as house:
         await house.say(f"{command} and then tell me a story")
         assert house.texts()[-1].endswith(
@@ -113,8 +113,8 @@ async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
         assert world.model.requests == []
 
 
-async def test_new_leaves_somebody_elses_turn_running(world: World) -> None:
-    """Who may not stop it begins a conversation that waits for it, and is told so (P2, S4-20)."""
+async def test_new_leaves_another_persons_turn_running(world: World) -> None:
+    """A person who may not stop it begins a conversation that waits for it, and reads so (P2, S4-20)."""
     held = asyncio.Event()
     world.model.will((held, *says("to ben")), says("to cleo"))
     async with world.running() as house:
@@ -256,8 +256,8 @@ async def test_a_tool_that_failed_is_tried_again(world: World) -> None:
         assert world.poke.runs == [{"a": 1}]
 
 
-async def test_a_retry_gets_nobody_a_tool_call_that_they_may_not_make(world: World) -> None:
-    """Somebody else's `/tool` runs again only for whoever may use `/tool` (P3)."""
+async def test_a_retry_makes_no_tool_call_that_its_person_may_not_make(world: World) -> None:
+    """Another person's `/tool` runs again only for a person who may use `/tool` (P3)."""
     async with world.running() as house:
         await house.say('/tool poke {"a": 1}', room="lobby")
         await house.say("/stop", room="lobby")
@@ -293,12 +293,12 @@ def test_everybody_sees_what_everybody_may_use_and_operators_see_all() -> None:
     assert menu.operator_senders == ("7",)
 
 
-def test_what_a_statement_denies_is_not_listed() -> None:
+def test_a_command_that_a_statement_denies_is_not_listed() -> None:
     menu = menu_of("chat", assemble("supervised", (DENY_FORGET,)), (), EPOCH)
-    assert "forget" not in {one.name for one in (*menu.everyone, *menu.operators)}
+    assert "forget" not in {command.name for command in (*menu.everyone, *menu.operators)}
 
 
-def test_what_a_command_does_is_said_in_each_language_without_markup() -> None:
+def test_a_command_is_described_in_each_language_without_markup() -> None:
     menu = menu_of("chat", assemble("full"), (), EPOCH)
     [queue] = [command for command in menu.everyone if command.name == "queue"]
     assert (
@@ -306,7 +306,7 @@ def test_what_a_command_does_is_said_in_each_language_without_markup() -> None:
     )
     assert all(set(command.does) == {"en", "de"} for command in menu.operators)
     assert set(menu.ask) == set(menu.typed) == {"en", "de"}
-    assert all(0 < len(said) <= 256 for command in menu.operators for said in command.does.values())
+    assert all(0 < len(text) <= 256 for command in menu.operators for text in command.does.values())
 
 
 # --- `/usage` -------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def uses(tokens: int, output: int, cached: int = 0) -> Answer:
     return (TextDelta(text="so"), UsageReported(usage=usage), Finished(reason="stop"))
 
 
-async def told(house: House, who: str = "ada", *, room: str = "") -> str:
+async def usage_for(house: House, who: str = "ada", *, room: str = "") -> str:
     await house.say("/usage", who, room=room)
     return house.texts(who, room=room)[-1]
 
@@ -337,15 +337,15 @@ async def test_each_sees_their_own_and_an_operator_all(world: World) -> None:
         await house.say("two", BEN)
         await house.say("three")
         ben = "you: today 500 tokens for $0.0059; in 30 days 1,510 tokens for $0.0151"
-        assert await told(house, BEN) == f"- {ben}"
+        assert await usage_for(house, BEN) == f"- {ben}"
         mine = "- you: today 50 tokens for $0.0014; in 30 days 50 tokens for $0.0014"
-        assert (await told(house)).splitlines() == [
+        assert (await usage_for(house)).splitlines() == [
             mine,
             "- everybody: today 550 tokens for $0.0073; in 30 days 1,560 tokens for $0.0165",
             "  - ben: 1,510 tokens for $0.0151",
             "  - ada: 50 tokens for $0.0014",
         ]
-        assert await told(house, room="hall") == mine
+        assert await usage_for(house, room="hall") == mine
 
 
 async def test_it_says_how_far_the_budgets_are(world: World) -> None:
@@ -354,26 +354,26 @@ async def test_it_says_how_far_the_budgets_are(world: World) -> None:
     world.model.will(uses(90, 10))
     async with world.running() as house:
         await house.say("one", BEN)
-        assert (await told(house, BEN)).splitlines()[1:] == [
+        assert (await usage_for(house, BEN)).splitlines()[1:] == [
             "- 25 % of your daily budget, 400 tokens, is used"
         ]
-        lines = (await told(house)).splitlines()
+        lines = (await usage_for(house)).splitlines()
         assert lines[1] == "- 0 % of your daily budget, 400 tokens, is used"
         assert lines[-1].startswith("- 10 % of what may be used in a day, 1,000 tokens, is used")
 
 
-async def test_what_has_no_price_is_said(world: World) -> None:
+async def test_tokens_without_a_price_are_named(world: World) -> None:
     """Rather than shown as if it were free."""
     provider = ProviderSettings(kind="openai", base_url="https://x.example/v1", model="m")
     world.configure(provider=provider)
     world.model.will(uses(90, 10))
     async with world.running() as house:
         await house.say("one", BEN)
-        said = "100 tokens for $0.00 (no price is known for 100 tokens)"
-        assert await told(house, BEN) == f"- you: today {said}; in 30 days {said}"
+        amount = "100 tokens for $0.00 (no price is known for 100 tokens)"
+        assert await usage_for(house, BEN) == f"- you: today {amount}; in 30 days {amount}"
 
 
-async def test_the_control_socket_tells_it_by_day_person_and_model(world: World) -> None:
+async def test_the_control_socket_lists_it_by_day_person_and_model(world: World) -> None:
     """As far back as it is asked for."""
     world.model.will(uses(100, 5), uses(50, 1), uses(7, 1))
     async with world.running() as house:
@@ -382,8 +382,8 @@ async def test_the_control_socket_tells_it_by_day_person_and_model(world: World)
         await house.say("two", BEN)
         await house.say("three", BEN)
         await house.say("/tool look {}")
-        both = msgspec.convert(await house.ask("usage", days=2), UsageReport).used
-        assert both == (
+        used = msgspec.convert(await house.ask("usage", days=2), UsageReport).used
+        assert used == (
             Used(
                 day="2026-01-01",
                 person="ben",
@@ -402,7 +402,7 @@ async def test_the_control_socket_tells_it_by_day_person_and_model(world: World)
             ),
         )
         today = msgspec.convert(await house.ask("usage"), UsageReport).used
-        assert today == both[1:]
+        assert today == used[1:]
 
 
 def test_days_are_bounded(world: World) -> None:

@@ -153,19 +153,19 @@ async def through_the_gate(
         clock=CLOCK,
         ids=CountingIds(),
         settings=LiveConfig(Config(approvals=ApprovalSettings(timeout_s=900)), ()),
-        approvers=lambda _principal, here, _tools: (Reader(address=here),),
+        approvers=lambda _principal, address, _tools: (Reader(address=address),),
         approver_now=lambda _identity, _tool: None,
     )
-    asked = ToolCall(id="1", name=call[0], arguments=call[1])
+    call_ = ToolCall(id="1", name=call[0], arguments=call[1])
     out = people().excluded_by(principal)
-    batch = await gate.gate_batch([asked], replace(SETTING, context=context, revoked_by=out))
-    (entry,) = [one for one in batch.audited if one.kind is Kind.EVALUATED]
+    batch = await gate.gate_batch([call_], replace(SETTING, context=context, revoked_by=out))
+    (entry,) = [entry_ for entry_ in batch.audited if entry_.kind is Kind.EVALUATED]
     return entry.decision, entry.by, entry.statements
 
 
-def told(one: Explained) -> tuple[str, str, tuple[str, ...]]:
-    decision = one.ruling.decision
-    return decision.effect, one.ruling.by, decision.statements
+def summary(explained: Explained) -> tuple[str, str, tuple[str, ...]]:
+    decision = explained.ruling.decision
+    return decision.effect, explained.ruling.by, decision.statements
 
 
 async def agree(workspaces: Path, policy: PolicySet, who: str, call: tuple[str, str]) -> None:
@@ -178,7 +178,7 @@ async def agree(workspaces: Path, policy: PolicySet, who: str, call: tuple[str, 
         assert explained.ruling.by in {"people", "schema"}
         return
     assert explained.query.principal == principal
-    assert told(explained) == await through_the_gate(workspaces, policy, principal, call)
+    assert summary(explained) == await through_the_gate(workspaces, policy, principal, call)
 
 
 @pytest.mark.parametrize(("who", "call"), list(itertools.product(WHO, CALLS)))
@@ -223,7 +223,7 @@ async def test_an_explanation_knows_no_more_of_a_call_than_the_gate(
         ("chat:4", ""),
     ],
 )
-def test_who_is_not_let_in_is_told_why(who: str, out: str) -> None:
+def test_a_person_who_is_not_let_in_reads_why(who: str, out: str) -> None:
     """Each by what an operator would change (P4, P10)."""
     asker = asker_of(CONFIG, people(), who)
     assert asker.refusal.startswith(out)
@@ -231,14 +231,12 @@ def test_who_is_not_let_in_is_told_why(who: str, out: str) -> None:
 
 
 @pytest.mark.parametrize("who", ["", "chat:", ":1", "person:eve", "anyone"])
-def test_nobody_is_called_so(who: str) -> None:
+def test_an_unknown_subject_is_refused(who: str) -> None:
     with pytest.raises(ConfigError):
         asker_of(CONFIG, people(), who)
 
 
 def test_the_operator_needs_a_channel_of_their_own() -> None:
-    """Where none is local, nobody can be the operator by name alone."""
-    nobody = People(Config(), {})
-    assert asker_of(CONFIG, nobody, "operator").refusal.startswith(
-        "no channel of the configuration"
-    )
+    """Where none is local, no person can be the operator by name alone."""
+    empty = People(Config(), {})
+    assert asker_of(CONFIG, empty, "operator").refusal.startswith("no channel of the configuration")

@@ -41,17 +41,17 @@ DOWN = (ProviderRejected("it is down"),)
 LINE = "An answer to Ben in `chat` failed: the model can't answer: it is down."
 
 
-def told(house: House) -> list[str]:
-    """What Ada was told, who writes nothing herself."""
+def adas_texts(house: House) -> list[str]:
+    """The texts to Ada, who writes nothing herself."""
     return house.texts()
 
 
-async def test_a_turn_that_fails_is_told_with_who_where_and_why(world: World) -> None:
+async def test_a_failed_turn_is_reported_with_person_place_and_reason(world: World) -> None:
     """In the commit of its end, so that a kill loses neither (P1)."""
     world.model.will(DOWN)
     async with world.running() as house:
         await house.say("tulip", "ben")
-        assert told(house) == [LINE]
+        assert adas_texts(house) == [LINE]
         [finished] = [
             commit for commit in world.store.commits if commit.point is DurablePoint.FINISHED
         ]
@@ -60,7 +60,7 @@ async def test_a_turn_that_fails_is_told_with_who_where_and_why(world: World) ->
         assert house.texts("ben") == ["_The model can't answer: it is down._"]
 
 
-async def test_a_model_that_is_down_for_an_hour_is_told_by_a_few_lines(world: World) -> None:
+async def test_a_model_that_is_down_for_an_hour_is_reported_in_a_few_lines(world: World) -> None:
     """The first at once, the others by a count, ever more rarely; then it is news again."""
     world.configure(limits=world.config.limits.model_copy(update={"person_per_minute": 0}))
     world.model.will(*[DOWN] * 62)
@@ -68,33 +68,35 @@ async def test_a_model_that_is_down_for_an_hour_is_told_by_a_few_lines(world: Wo
         for _ in range(60):
             await house.say("hello", "ben")
             await house.advance(60)
-        assert told(house) == [
+        assert adas_texts(house) == [
             LINE,
             "In the last 10 min 9 more messages failed like that.",
             "In the last 20 min 20 more messages failed like that.",
         ]
         await house.advance(2400)
-        assert told(house)[3:] == ["In the last 40 min 30 more messages failed like that."]
+        assert adas_texts(house)[3:] == ["In the last 40 min 30 more messages failed like that."]
         await house.advance(3600)
         await house.say("hello", "ben")
-        assert told(house)[4:] == [LINE]
+        assert adas_texts(house)[4:] == [LINE]
         await house.say("hello", "ben")
         await house.advance(FIRST_PERIOD_S)
-        assert told(house)[5:] == ["In the last 10 min one more message failed like that."]
+        assert adas_texts(house)[5:] == ["In the last 10 min one more message failed like that."]
 
 
-async def test_another_cause_is_told_at_once_up_to_a_few(world: World) -> None:
+async def test_another_cause_is_reported_at_once_up_to_a_few(world: World) -> None:
     """A model may word its trouble differently each time."""
     world.model.will(*[(ProviderRejected(f"trouble {number}"),) for number in range(9)])
     async with world.running() as house:
         for _ in range(9):
             await house.say("hello", "ben")
-        assert len(told(house)) == MAX_CAUSES
+        assert len(adas_texts(house)) == MAX_CAUSES
         await house.advance(FIRST_PERIOD_S)
-        assert told(house)[MAX_CAUSES:] == ["In the last 10 min 6 more messages failed like that."]
+        assert adas_texts(house)[MAX_CAUSES:] == [
+            "In the last 10 min 6 more messages failed like that."
+        ]
 
 
-async def test_whoever_sees_it_in_their_own_chat_is_not_told_twice(world: World) -> None:
+async def test_an_operator_who_sees_it_in_their_own_chat_gets_no_notice(world: World) -> None:
     """The operator's own message failed before their eyes; other operators hear of it."""
     world.configure(
         people=(
@@ -121,20 +123,20 @@ async def test_without_another_operator_nothing_is_counted(world: World) -> None
 
 
 async def test_what_a_person_or_the_model_ended_itself_is_no_failure(world: World) -> None:
-    """Stopped, interrupted and answered turns tell nobody."""
+    """Stopped, interrupted and answered turns send no notice."""
     async with world.running() as house:
         await house.say("hello", "ben")
         await house.say("/retry", "ben")
-        assert told(house) == []
+        assert adas_texts(house) == []
 
 
-async def test_a_turn_that_went_in_circles_is_told(world: World) -> None:
-    """Its item ends as failed, whatever ended it."""
+async def test_a_turn_that_went_in_circles_is_reported(world: World) -> None:
+    """Its item ends as failed, for any end."""
     world.configure(runtime=RuntimeSettings(max_iterations=1))
     world.model.will(asks_for(("look", "{}")))
     async with world.running() as house:
         await house.say("look", "ben")
-        assert [text.partition(";")[0] for text in told(house)] == [
+        assert [text.partition(";")[0] for text in adas_texts(house)] == [
             "An answer to Ben in `chat` failed: stopped after 1 rounds of tool calls, the limit of "
             "one turn"
         ]
@@ -148,13 +150,13 @@ async def test_finals_that_a_platform_refuses_are_counted_too(world: World) -> N
             world.platforms["chat"].will("send", ChannelRejected("blocked"))
             await house.say("hello", "ben")
         line = "An answer to Ben in `chat` was refused by the platform: blocked."
-        assert told(house) == [line]
+        assert adas_texts(house) == [line]
         await house.advance(FIRST_PERIOD_S)
-        assert told(house)[1:] == ["In the last 10 min 2 more messages failed like that."]
+        assert adas_texts(house)[1:] == ["In the last 10 min 2 more messages failed like that."]
         assert await house.states() == ["failed"] * 3
 
 
-async def test_a_refusal_that_is_recorded_again_is_told_once(world: World) -> None:
+async def test_a_refusal_that_is_recorded_again_is_reported_once(world: World) -> None:
     """A commit that meets another is asked for anew, and says the same."""
     world.add_platform("chat", replace(CAPABILITIES, can_edit=False))
     touched: list[DurablePoint] = []
@@ -170,9 +172,9 @@ async def test_a_refusal_that_is_recorded_again_is_told_once(world: World) -> No
         world.platforms["chat"].will("send", ChannelRejected("blocked"))
         await house.say("hello", "ben")
         assert touched
-        assert len(told(house)) == 1
+        assert len(adas_texts(house)) == 1
         await house.advance(FIRST_PERIOD_S)
-        assert len(told(house)) == 1
+        assert len(adas_texts(house)) == 1
 
 
 async def test_a_restart_tells_the_next_failure_again(world: World) -> None:
@@ -182,13 +184,13 @@ async def test_a_restart_tells_the_next_failure_again(world: World) -> None:
         await house.say("hello", "ben")
     async with world.running() as house:
         await house.say("hello", "ben")
-        assert told(house) == [LINE, LINE]
+        assert adas_texts(house) == [LINE, LINE]
         await house.say("hello", "ben")
         assert house.texts("ben")[-1] == "fine"
 
 
 async def test_a_crash_loop_names_what_may_have_run(world: World) -> None:
-    """What had started is told although nothing could record how it ended (P3)."""
+    """A call that had started is reported although its end could not be recorded (P3)."""
     world.model.will(asks_for(("poke", '{"a": 1}')))
     world.poke.hold = asyncio.Event()
     async with world.running() as house:
@@ -203,7 +205,7 @@ async def test_a_crash_loop_names_what_may_have_run(world: World) -> None:
     world.store.before = fail
     async with world.running() as house:
         await house.advance(60)
-        assert told(house)[1:] == [
+        assert adas_texts(house)[1:] == [
             "An answer to Ben in `chat` failed: I was cut off again and again while I worked on it.",
             "`poke` had started for Ben in `chat` when I was cut off, and may have run. I did not "
             "repeat it.",
@@ -226,7 +228,7 @@ def event(key: str) -> Envelope:
 class Rig:
     def __init__(self, fault: Callable[[str], Exception | None]) -> None:
         self.fault = fault
-        self.told: list[tuple[str, str]] = []
+        self.notices: list[tuple[str, str]] = []
         self.log = Facts()
         self.poison = PoisonMessages(
             channel="chat", ingress=self.admit, tell_operators=self.tell, log=self.log
@@ -238,26 +240,26 @@ class Rig:
             raise error
         return Accepted()
 
-    async def tell(self, name: str, says: Localized) -> None:
-        self.told.append((name, says.to("en")))
+    async def tell(self, name: str, notice: Localized) -> None:
+        self.notices.append((name, notice.to("en")))
 
 
-async def test_what_breaks_our_code_is_let_go_after_enough_tries_and_told() -> None:
+async def test_an_event_that_breaks_our_code_is_dropped_after_enough_tries_and_reported() -> None:
     """It neither silences its channel for ever nor is lost without a word (P9)."""
     rig = Rig(lambda key: KeyError("hunter2") if key == "bad" else None)
     for _ in range(TRIES - 1):
         with pytest.raises(ChannelUnavailable, match="an event raised KeyError"):
             await rig.poison.admit(event("bad"))
         assert await rig.poison.admit(event("good")) == Accepted()
-    assert rig.told == []
+    assert rig.notices == []
     assert await rig.poison.admit(event("bad")) == Ignored()
-    ((name, said),) = rig.told
+    ((name, notice),) = rig.notices
     assert name == ""
-    assert "`chat`" in said
-    assert "hunter2" not in said
+    assert "`chat`" in notice
+    assert "hunter2" not in notice
 
 
-async def test_what_was_given_up_is_neither_waited_for_again_nor_told_twice() -> None:
+async def test_a_dropped_event_is_neither_retried_nor_reported_twice() -> None:
     """It comes again behind what is still tried, and an edit is offered again as a message."""
     faults: list[Exception] = [KeyError()] * (TRIES + 1)
     rig = Rig(lambda _key: faults.pop() if faults else None)
@@ -266,7 +268,7 @@ async def test_what_was_given_up_is_neither_waited_for_again_nor_told_twice() ->
             await rig.poison.admit(event("bad"))
     assert await rig.poison.admit(event("bad")) == Ignored()
     assert await rig.poison.admit(event("bad")) == Ignored()
-    assert len(rig.told) == 1
+    assert len(rig.notices) == 1
     assert await rig.poison.admit(event("bad")) == Accepted()
 
 
@@ -276,7 +278,7 @@ async def test_a_store_that_is_away_is_waited_for_however_long() -> None:
     for _ in range(TRIES * 2):
         with pytest.raises(StoreUnusable):
             await rig.poison.admit(event("a"))
-    assert rig.told == []
+    assert rig.notices == []
 
 
 async def test_a_stored_record_that_is_damaged_silences_its_own_chat_alone(world: World) -> None:
@@ -288,25 +290,25 @@ async def test_a_stored_record_that_is_damaged_silences_its_own_chat_alone(world
     async with world.running() as house:
         rig = Rig(lambda _key: None)
         rig.poison.ingress = house.services.ingress.admit
-        said = house.envelope(Said(text="anybody?"), "ben")
+        envelope = house.envelope(Said(text="anybody?"), "ben")
         for _ in range(TRIES - 1):
             with pytest.raises(RecordUnreadable):
-                await rig.poison.admit(said)
-        assert await rig.poison.admit(said) == Ignored()
-        ((_, told),) = rig.told
-        assert "a stored record can't be read" in told
+                await rig.poison.admit(envelope)
+        assert await rig.poison.admit(envelope) == Ignored()
+        ((_, notice),) = rig.notices
+        assert "a stored record can't be read" in notice
         assert await rig.poison.admit(house.envelope(Said(text="hello"))) == Accepted()
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
-async def test_a_stored_record_that_is_damaged_keeps_no_daemon_from_starting(
+async def test_a_stored_record_that_is_damaged_prevents_no_start(
     world: World, kind: RowKind
 ) -> None:
     """Whatever it was of, the others are answered."""
     world.model.will(says("hello Ben"), POKE, says("hello Ada"))
     async with world.running() as house:
-        said = house.envelope(Said(text="hello"), "ben")
-        read = replace(said, position=Position(scope="ben", cursor="1"))
+        envelope = house.envelope(Said(text="hello"), "ben")
+        read = replace(envelope, position=Position(scope="ben", cursor="1"))
         await house.services.ingress.admit(read)
         await house.settle()
         await house.say("poke it", "ben")
@@ -317,8 +319,8 @@ async def test_a_stored_record_that_is_damaged_keeps_no_daemon_from_starting(
         assert house.texts()[-1] == "hello Ada"
 
 
-async def test_a_reading_position_that_is_damaged_is_told_to_operators_once(world: World) -> None:
-    """A channel may then take what came meanwhile for read, and nobody would know (P1)."""
+async def test_a_damaged_reading_position_is_reported_to_operators_once(world: World) -> None:
+    """A channel may then take messages of meanwhile for read, without a sign (P1)."""
     lost = "How far I had read `chat` can't be read any more."
     damaged = (
         Put(kind=RowKind.POSITION, key=f"chat/me/{scope}", body=b"{", place="chat/me")
@@ -328,8 +330,8 @@ async def test_a_reading_position_that_is_damaged_is_told_to_operators_once(worl
     async with world.running():
         pass
     async with world.running() as house:
-        (told,) = house.texts()
-        assert told.startswith(lost)
+        (text,) = house.texts()
+        assert text.startswith(lost)
 
 
 @pytest.mark.parametrize(
@@ -347,14 +349,14 @@ async def test_a_damaged_record_of_what_waits_keeps_no_daemon_from_starting(
         assert house.texts("ben") == ["hello Ben"]
 
 
-async def test_a_damaged_message_that_waits_is_told_to_operators_once(world: World) -> None:
-    """Nobody else could know that it is never sent."""
+async def test_a_damaged_message_that_waits_is_reported_to_operators_once(world: World) -> None:
+    """Only the operators can learn that it is never sent."""
     waits = Put(kind=RowKind.OUTBOX, key="0" * 26, body=b"{", state="pending", place=BEN)
     await world.store.write(waits)
     for _ in range(2):
         async with world.running() as house:
-            (said,) = told(house)
-            assert said.startswith("A message in `chat` may or may not have arrived: a stored rec")
+            (text,) = adas_texts(house)
+            assert text.startswith("A message in `chat` may or may not have arrived: a stored rec")
             assert [row.key for row in await house.rows(RowKind.OUTBOX, "refused")] == ["0" * 26]
 
 
@@ -370,9 +372,9 @@ async def test_a_card_of_a_damaged_request_ends_no_daemon(world: World) -> None:
     async with world.running() as house:
         await house.advance(10)
         assert len(chat.called("ask")) == 2
-        assert told(house)[-1].startswith("A message in `chat` may or may not have arrived")
+        assert adas_texts(house)[-1].startswith("A message in `chat` may or may not have arrived")
         await house.say("hello")
-        assert told(house)[-1] == "ok"
+        assert adas_texts(house)[-1] == "ok"
 
 
 @pytest.mark.parametrize("command", ["/pending", "/grants", "/usage", "/pair", "/approve 1"])
@@ -393,14 +395,14 @@ async def test_a_damaged_record_silences_no_command(
         await house.say("burn it", "ben")
         rows = await house.rows(kind)
         world.store.damage(rows[-1])
-        said = len(told(house))
+        count = len(adas_texts(house))
         await house.say(command)
-        assert len(told(house)) == said + 1
+        assert len(adas_texts(house)) == count + 1
         await house.say("me too", "trudy")
         assert len(house.texts("trudy")) == 1
 
 
-async def test_a_damaged_counter_keeps_no_call_from_being_put_to_somebody(world: World) -> None:
+async def test_a_damaged_counter_prevents_no_approval_request(world: World) -> None:
     """No number is given out twice, for an old one must not approve something else (P5)."""
     world.model.will(POKE, says("done"), asks_for(("burn", "{}")))
     async with world.running() as house:

@@ -1,4 +1,4 @@
-"""The first operator: the printed code, and whoever sends it, counts once, in time, and for few guesses."""
+"""The first operator: the printed code counts once, in time, and for few guesses."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ async def test_of_two_who_send_the_code_at_once_one_is_the_operator(
 
 
 async def test_status_tells_the_code_until_there_is_an_operator(orphan: World) -> None:
-    """A service's greeting is read by nobody; whoever may ask for the status is the operator here."""
+    """A service's greeting is not read; the reader of the status is the operator here."""
     async with orphan.running() as house:
         assert (await house.ask("status"))["claim"] == orphan.ready[0].claim
         await house.advance(3600)
@@ -101,9 +101,9 @@ async def test_the_code_is_nowhere_but_in_the_greeting(orphan: World) -> None:
         await house.say("ABCD2345", "mallory")
         await house.say(code, "ada")
         assert code not in str(orphan.facts.seen)
-        kept = [row.body for kind in RowKind for row in await house.rows(kind)]
-        assert kept
-        assert not any(code.encode() in body for body in kept)
+        bodies = [row.body for kind in RowKind for row in await house.rows(kind)]
+        assert bodies
+        assert not any(code.encode() in body for body in bodies)
 
 
 async def test_who_is_let_in_already_may_send_it_too(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def after(*texts: str, sender: str = "s", channel: str = "chat") -> tuple[Claim,
     """What a stranger's texts come to, one after another."""
     claim, found = OPEN, list[Guess]()
     for text in texts:
-        claim, one = guess(claim, text, channel=channel, sender=sender, now=NOW)
-        found.append(one)
+        claim, guess_ = guess(claim, text, channel=channel, sender=sender, now=NOW)
+        found.append(guess_)
     return claim, found
 
 
@@ -162,8 +162,8 @@ def after(*texts: str, sender: str = "s", channel: str = "chat") -> tuple[Claim,
         ([WRONG] * 5 + [CODE], ["wrong"] * 6),
     ],
 )
-def test_what_texts_come_to(texts: list[str], found: list[Guess]) -> None:
-    """Exactly the code, once; past five wrong ones nobody's right one counts."""
+def test_texts_count_as_guesses(texts: list[str], found: list[Guess]) -> None:
+    """Exactly the code, once; past five wrong ones no right one counts."""
     assert after(*texts)[1] == found
 
 
@@ -198,7 +198,7 @@ def test_a_channel_has_a_limit_of_its_own() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from((CODE, WRONG, "hello"))), max_size=80))
 def test_it_is_never_used_twice_and_never_remembers_much(events: list[tuple[int, str]]) -> None:
-    """In any order of senders and texts; what is kept is bounded."""
+    """In any order of senders and texts; the stored state is bounded."""
     claim, rights = OPEN, 0
     for who, text in events:
         claim, found = guess(claim, text, channel="chat", sender=f"s{who}", now=NOW)

@@ -52,9 +52,9 @@ CUT = replace(NEXT, body=Command(name="pair", rest="1234"), verbatim="/pair 1234
 def run_after(number: int, ask: PersonMessage, piece: Fragment) -> PartialMessage | None:
     """A run after so many pieces that all go on."""
     run = extend(None, item("1", ask), ask, piece, now=0.0)
-    for one in range(2, number + 1):
+    for index in range(2, number + 1):
         assert run is not None
-        run = extend(run, item(str(one), ask), ask, piece, now=float(one))
+        run = extend(run, item(str(index), ask), ask, piece, now=float(index))
     return run
 
 
@@ -106,7 +106,7 @@ def test_what_joins(run: PartialMessage, envelope: Envelope, now: float, *, is_r
     ],
 )
 def test_the_rest_of_a_text_may_read_like_a_command(envelope: Envelope, rest: Said | None) -> None:
-    """After a quotation it is nobody's own."""
+    """After a quotation it is not the writer's own."""
     assert as_rest(envelope) == rest
 
 
@@ -133,9 +133,9 @@ def test_a_run_has_an_end(number: int) -> None:
     piece, ask = Fragment(run=ItemId("1"), more_s=1.0), PersonMessage(text="x")
     run = extend(None, item("1", ask), ask, piece, now=0.0)
     held = 1
-    for one in range(2, number + 1):
+    for index in range(2, number + 1):
         if run is None:
             break
         held += 1
-        run = extend(run, item(str(one), ask), ask, piece, now=0.0)
+        run = extend(run, item(str(index), ask), ask, piece, now=0.0)
     assert held == min(number, MAX_FRAGMENTS)

@@ -37,8 +37,8 @@ from zeroclaw.value import replace
 LINE = "`poke`: any content into `/notes/1`, until 2026-01-01 13:00 UTC, by Ada, for `person:"
 
 
-async def granted(house: House, who: str = "ada", *, room: str = "") -> None:
-    """Let somebody's poke be approved for a time, by Ada."""
+async def grant_for_a_time(house: House, who: str = "ada", *, room: str = "") -> None:
+    """Have a person's poke approved for a time, by Ada."""
     house.world.model.will(POKE, says("done"))
     await house.say("poke it", who, room=room)
     await house.press("for_a_time")
@@ -49,7 +49,7 @@ async def audit_of(house: House, conversation: str) -> list[audit.Entry]:
     assert isinstance(await verify_stream(house.world.store, conversation), audit.Intact)
     bodies = await house.world.store.read(LogKind.AUDIT, conversation)
     read = [audit.read(body.body) for body in bodies]
-    return [one for one in read if isinstance(one, audit.Entry)]
+    return [entry for entry in read if isinstance(entry, audit.Entry)]
 
 
 async def test_the_list_says_what_holds(world: World) -> None:
@@ -57,8 +57,8 @@ async def test_the_list_says_what_holds(world: World) -> None:
     async with world.running() as house:
         await house.say("/grants")
         assert house.texts() == [catalogue.NOTHING_GRANTED.en]
-        await granted(house)
-        await granted(house, "ben")
+        await grant_for_a_time(house)
+        await grant_for_a_time(house, "ben")
         await house.say("/grants")
         assert house.texts()[-1].splitlines() == [
             f"- `1` {LINE}ada`, in this conversation",
@@ -69,7 +69,7 @@ async def test_the_list_says_what_holds(world: World) -> None:
 async def test_a_revoked_grant_asks_again_at_once(world: World) -> None:
     """The very next decision of the gate (P3); the chat reads so, and the audit has who did it."""
     async with world.running() as house:
-        await granted(house, "ben")
+        await grant_for_a_time(house, "ben")
         world.model.will(POKE, says("done again"))
         await house.say("poke it", "ben")
         assert house.texts("ben")[-1] == "done again"
@@ -90,10 +90,10 @@ async def test_a_revoked_grant_asks_again_at_once(world: World) -> None:
 async def test_a_number_is_never_a_grants_again(world: World) -> None:
     """Across restarts too."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         await house.say("/revoke 1")
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         await house.say("/revoke 1")
         assert house.texts()[-1] == ("There is no grant `1`; `/grants` shows those that hold.")
         await house.say("/revoke #2")
@@ -103,12 +103,12 @@ async def test_a_number_is_never_a_grants_again(world: World) -> None:
 async def test_several_are_revoked_at_once(world: World) -> None:
     """Of several conversations too, each in a commit of its own; nonsense among them harms none."""
     async with world.running() as house:
-        await granted(house)
-        await granted(house, "ben")
-        await granted(house, "cleo")
+        await grant_for_a_time(house)
+        await grant_for_a_time(house, "ben")
+        await grant_for_a_time(house, "cleo")
         await house.say("/revoke 2, 1 7 `x` 1 3")
-        told = [line for text in house.texts()[-3:] for line in text.splitlines()]
-        assert told == [
+        listed = [line for text in house.texts()[-3:] for line in text.splitlines()]
+        assert listed == [
             "`2`: revoked; `poke` asks again.",
             "There is no grant `7`; `/grants` shows those that hold.",
             "There is no grant `x`; `/grants` shows those that hold.",
@@ -119,24 +119,24 @@ async def test_several_are_revoked_at_once(world: World) -> None:
         assert await house.rows(RowKind.INBOX, "control") == ()
 
 
-async def test_what_ends_elsewhere_was_said_here(world: World) -> None:
+async def test_a_grant_that_ends_elsewhere_is_announced_in_its_own_chat(world: World) -> None:
     """The command stands in the conversation where it was typed, not in the grant's."""
     async with world.running() as house:
-        await granted(house, "ben")
+        await grant_for_a_time(house, "ben")
         [grant] = await house.rows(RowKind.GRANT)
         await house.say("/revoke 1")
-        said = {
+        texts = {
             item.content.text: item.conversation
             for item in map(INBOX.of, await house.rows(RowKind.INBOX, "answered"))
             if isinstance(item.content, Obeyed)
         }
-        assert said["/revoke 1"] != grant.conversation
+        assert texts["/revoke 1"] != grant.conversation
 
 
 async def test_without_a_name_nothing_is_revoked(world: World) -> None:
     """It says how to name one (P10)."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         await house.say("/revoke")
         assert house.texts()[-1] == "Say which, for example `/revoke 1`; `/grants` lists them."
         assert len(await house.rows(RowKind.GRANT)) == 1
@@ -145,8 +145,8 @@ async def test_without_a_name_nothing_is_revoked(world: World) -> None:
 async def test_who_has_no_rights_sees_their_own_conversation_only(world: World) -> None:
     """And may end what was granted to them, by the number that it has everywhere, or its id (P4)."""
     async with world.running() as house:
-        await granted(house, "ben")
-        await granted(house, "cleo")
+        await grant_for_a_time(house, "ben")
+        await grant_for_a_time(house, "cleo")
         await house.say("/grants", "ben")
         mine, others = [row.key[-8:] for row in await house.rows(RowKind.GRANT)]
         assert house.texts("ben")[-1] == f"- `1` {LINE}ben`, in this conversation"
@@ -159,12 +159,10 @@ async def test_who_has_no_rights_sees_their_own_conversation_only(world: World) 
         assert [row.key[-8:] for row in await house.rows(RowKind.GRANT)] == [others]
 
 
-async def test_what_was_granted_to_somebody_else_is_seen_in_a_group_but_not_ended(
-    world: World,
-) -> None:
+async def test_another_persons_grant_is_listed_in_a_group_but_not_ended(world: World) -> None:
     """Whoever shares the conversation may know what runs in it."""
     async with world.running() as house:
-        await granted(house, "ben", room="lobby")
+        await grant_for_a_time(house, "ben", room="lobby")
         await house.say("/grants", "cleo", room="lobby")
         assert house.texts(room="lobby")[-1].endswith(f"{LINE}ben`, in this conversation")
         [row] = await house.rows(RowKind.GRANT)
@@ -179,13 +177,13 @@ async def test_what_was_granted_to_somebody_else_is_seen_in_a_group_but_not_ende
 async def test_in_a_group_only_its_own_grants_are_listed_and_revoked(world: World) -> None:
     """An operator's question is read by all who are there; they learn of no other chat."""
     async with world.running() as house:
-        await granted(house, "ben")
-        await granted(house, "ben", room="lobby")
+        await grant_for_a_time(house, "ben")
+        await grant_for_a_time(house, "ben", room="lobby")
         await house.say("/grants", room="lobby")
         assert house.texts(room="lobby")[-1] == f"- `2` {LINE}ben`, in this conversation"
         await house.say("/revoke 1", room="lobby")
-        told = "There is no grant `1`; `/grants` shows those that hold."
-        assert house.texts(room="lobby")[-1] == told
+        unknown = "There is no grant `1`; `/grants` shows those that hold."
+        assert house.texts(room="lobby")[-1] == unknown
         assert len(await house.rows(RowKind.GRANT)) == 2
 
 
@@ -205,7 +203,7 @@ async def test_who_may_approve_a_tool_may_revoke_it(world: World) -> None:
 async def test_a_call_that_has_not_started_finds_its_grant_gone(world: World) -> None:
     """Allowed by a grant, it waits behind another of its batch; the last check stops it (P3)."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         world.burn.hold = asyncio.Event()
         world.model.will(asks_for(("burn", "{}"), ("poke", '{"a": 1}')), says("so be it"))
         await house.say("burn and poke")
@@ -222,7 +220,7 @@ async def test_a_call_that_has_not_started_finds_its_grant_gone(world: World) ->
 async def test_what_has_ended_is_neither_shown_nor_revoked(world: World) -> None:
     """Its time is over, whether or not its row was removed."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         await house.advance(3600)
         await house.say("/grants")
         assert house.texts()[-1] == catalogue.NOTHING_GRANTED.en
@@ -230,10 +228,10 @@ async def test_what_has_ended_is_neither_shown_nor_revoked(world: World) -> None
         assert "There is no grant" in house.texts()[-1]
 
 
-async def test_of_two_who_revoke_one_is_told_that_it_is_gone(world: World) -> None:
+async def test_of_two_who_revoke_the_second_reads_that_it_is_gone(world: World) -> None:
     """And the audit has it once."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         [row] = await house.rows(RowKind.GRANT)
 
         def meanwhile(_commit: Commit) -> None:
@@ -248,9 +246,9 @@ async def test_of_two_who_revoke_one_is_told_that_it_is_gone(world: World) -> No
 
 
 async def test_a_restart_in_between_audits_it(world: World) -> None:
-    """The grant is gone with the commit; its entry follows with whoever holds the conversation."""
+    """The grant is gone with the commit; its entry follows with the next holder of the conversation."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         world.store.cut_after(DurablePoint.ADMITTED)
         await house.say_and_die("/revoke 1")
         assert await house.rows(RowKind.GRANT) == ()
@@ -265,10 +263,10 @@ async def test_a_restart_in_between_audits_it(world: World) -> None:
 async def test_a_page_of_grants_hides_none(world: World) -> None:
     """Neither from the gate nor from a person."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         [row] = await house.rows(RowKind.GRANT)
-        one = GRANTS.of(row)
-        await put_a_page_before(world.store, to_put(replace(one, tool="other")))
+        grant = GRANTS.of(row)
+        await put_a_page_before(world.store, to_put(replace(grant, tool="other")))
         world.model.will(POKE, says("done again"))
         await house.say("poke it")
         assert house.texts()[-1] == "done again"
@@ -282,16 +280,16 @@ async def test_a_page_of_grants_hides_none(world: World) -> None:
 async def test_the_console_lists_and_revokes(world: World) -> None:
     """By the same numbers as the chats, as an operator; each conversation hears of its own."""
     async with world.running() as house:
-        await granted(house)
-        await granted(house, "ben")
+        await grant_for_a_time(house)
+        await grant_for_a_time(house, "ben")
         first, second = "1", "2"
-        told = await house.ask("grants", words="list")
-        assert str(told["text"]).splitlines() == [
+        reply = await house.ask("grants", words="list")
+        assert str(reply["text"]).splitlines() == [
             f"- `{first}` {LINE}ada`, in `chat/ada`",
             f"- `{second}` {LINE}ben`, in `chat/ben`",
         ]
-        assert isinstance(told["grants"], list)
-        assert told["grants"][0] == {
+        assert isinstance(reply["grants"], list)
+        assert reply["grants"][0] == {
             "id": (await house.rows(RowKind.GRANT))[0].key,
             "name": first,
             "tool": "poke",
@@ -302,8 +300,8 @@ async def test_the_console_lists_and_revokes(world: World) -> None:
             "granted_by": "Ada",
             "until": "2026-01-01T13:00:00+00:00",
         }
-        told = await house.ask("grants", words=f"revoke {first} {second} 9")
-        assert (told["changed"], str(told["text"]).splitlines()) == (
+        reply = await house.ask("grants", words=f"revoke {first} {second} 9")
+        assert (reply["changed"], str(reply["text"]).splitlines()) == (
             True,
             [
                 f"`{first}`: revoked; `poke` asks again.",
@@ -319,35 +317,35 @@ async def test_the_console_lists_and_revokes(world: World) -> None:
 async def test_what_makes_no_sense_at_the_console_is_one_line(world: World, words: object) -> None:
     """It says what there is, or lists (P10)."""
     async with world.running() as house:
-        told = await house.ask("grants", words=words)
-        assert told["text"] == (catalogue.NOTHING_GRANTED.en if words == 7 else USAGE)
-        assert told["changed"] is False
+        reply = await house.ask("grants", words=words)
+        assert reply["text"] == (catalogue.NOTHING_GRANTED.en if words == 7 else USAGE)
+        assert reply["changed"] is False
 
 
 async def test_a_lost_race_at_the_console_is_planned_anew(world: World) -> None:
     """Until it gives up, with what to do (P10)."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
 
-        def taken(_commit: Commit) -> None:
-            raise Conflict("somebody was first")
+        def lose_race(_commit: Commit) -> None:
+            raise Conflict("another writer was first")
 
         def once(commit: Commit) -> None:
             world.store.before = None
-            taken(commit)
+            lose_race(commit)
 
         [row] = await house.rows(RowKind.GRANT)
-        world.store.before = taken
+        world.store.before = lose_race
         with pytest.raises(
             Conflict, match="others kept changing what this depends on, 8 times: try again"
         ):
             await house.ask("grants", words=f"revoke {row.key}")
         world.store.before = once
-        told = await house.ask("grants", words=f"revoke {row.key}")
-        assert told["changed"] is True
+        reply = await house.ask("grants", words=f"revoke {row.key}")
+        assert reply["changed"] is True
 
 
-# --- whoever is revoked ---------------------------------------------------------------------------
+# --- revoked people -------------------------------------------------------------------------------
 
 STOPPED = "_Stopped: you may no longer talk to me by the operator on this machine._"
 BEN = Principal(id="person:ben", roles=frozenset(), channel="chat", sender="ben")
@@ -358,14 +356,14 @@ def out_by_ada(world: World) -> Person:
     return Person(id=BEN.id, display="", state="revoked", by="Ada", at=world.clock.now())
 
 
-async def revoke(house: House, whom: str = "ben") -> None:
-    assert (await house.ask("pair", words=f"revoke {whom}"))["changed"] is True
+async def revoke(house: House, person: str = "ben") -> None:
+    assert (await house.ask("pair", words=f"revoke {person}"))["changed"] is True
 
 
 async def ended_by(house: House, *held: Row) -> list[str]:
     """Who ended these grants, according to the audit."""
-    chains = [await audit_of(house, str(one.conversation)) for one in held]
-    return [one.by for chain in chains for one in chain if one.kind is audit.Kind.REVOKED]
+    chains = [await audit_of(house, str(row.conversation)) for row in held]
+    return [entry.by for chain in chains for entry in chain if entry.kind is audit.Kind.REVOKED]
 
 
 async def test_the_gate_denies_them_at_once(world: World) -> None:
@@ -379,7 +377,7 @@ async def test_the_gate_denies_them_at_once(world: World) -> None:
         assert house.services.policy().decide(query).effect == "allow"
 
 
-async def test_what_was_granted_to_them_ends(world: World) -> None:
+async def test_grants_of_a_revoked_person_end(world: World) -> None:
     """And what they granted; others keep theirs."""
     world.model.will(POKE, says("done"), POKE, says("done"))
     async with world.running() as house:
@@ -396,7 +394,7 @@ async def test_what_was_granted_to_them_ends(world: World) -> None:
         assert await ended_by(house, *held) == ["revocation", "revocation"]
 
 
-async def test_what_was_granted_by_whoever_may_no_longer_approve_ends(world: World) -> None:
+async def test_grants_by_a_former_approver_end(world: World) -> None:
     """A reload that leaves Ada no operator ends what she let run as one (P5)."""
     world.model.will(POKE, says("done"), POKE)
     async with world.running() as house:
@@ -415,7 +413,7 @@ async def test_what_was_granted_by_whoever_may_no_longer_approve_ends(world: Wor
         assert len(world.poke.runs) == 1
 
 
-async def test_what_is_granted_to_whoever_is_let_in_no_more_ends(world: World) -> None:
+async def test_grants_of_a_person_who_is_let_in_no_more_end(world: World) -> None:
     """Let in again, they begin without it (P5)."""
     world.model.will(POKE, says("done"))
     async with world.running() as house:
@@ -453,7 +451,7 @@ async def test_a_grant_outlives_an_hour_in_which_who_gave_it_may_not(world: Worl
         assert len(world.poke.runs) == 2
 
 
-async def test_a_grant_that_somebody_else_ends_in_that_instant_is_ended_once(world: World) -> None:
+async def test_a_grant_that_another_writer_ends_in_that_instant_is_ended_once(world: World) -> None:
     """And audited once."""
     world.model.will(POKE, says("done"))
     async with world.running() as house:
@@ -493,20 +491,20 @@ async def test_a_revoked_person_is_granted_nothing_while_their_turn_ends(world: 
 async def test_a_grant_that_is_committed_behind_a_revocations_look_ends_too(world: World) -> None:
     """It was planned before its holder was revoked, and their turn has not ended yet."""
     world.model.will(POKE)
-    looked, committed = asyncio.Event(), asyncio.Event()
+    planned, committed = asyncio.Event(), asyncio.Event()
     async with world.running() as house:
         await house.say("poke it", "ben")
         press = house.envelope(house.pressed("for_a_time"))
 
         async def stop_later(_writes: tuple[Write, ...]) -> None:
             world.store.meanwhile = None
-            looked.set()
+            planned.set()
             await committed.wait()
 
         async def look_first(_writes: tuple[Write, ...]) -> None:
             world.store.meanwhile = stop_later
             house.services.learn_people((person_put(out_by_ada(world)),))
-            await looked.wait()
+            await planned.wait()
 
         world.store.meanwhile = look_first
         await house.services.ingress.admit(press)
@@ -528,12 +526,12 @@ async def test_any_number_of_grants_at_once_get_a_number_each(world: World) -> N
         waiting = [APPROVALS.of(row) for row in await house.rows(RowKind.APPROVAL, "pending")]
         world.model.will(*(says("done") for _ in rooms))
         async with asyncio.TaskGroup() as group:
-            for one in waiting:
-                press = house.envelope(Pressed(approval=one.id, choice="for_a_time"))
+            for approval in waiting:
+                press = house.envelope(Pressed(approval=approval.id, choice="for_a_time"))
                 group.create_task(house.services.ingress.admit(press))
         await house.settle()
         held = [GRANTS.of(row) for row in await house.rows(RowKind.GRANT)]
-        assert sorted(one.number for one in held) == list(range(1, len(rooms) + 1))
+        assert sorted(grant.number for grant in held) == list(range(1, len(rooms) + 1))
         assert len(world.poke.runs) == len(rooms)
 
 
@@ -550,17 +548,17 @@ async def test_others_go_on(world: World) -> None:
         assert house.texts("cleo") == ["Once upon a time", "ok"]
 
 
-async def test_a_stop_that_comes_late_ends_nobody_elses_turn(world: World) -> None:
+async def test_a_late_stop_ends_no_other_persons_turn(world: World) -> None:
     """It was meant for the turn before, in the same group (P9)."""
     more = asyncio.Event()
     world.model.will((*says("Once upon")[:1], more, *says(" a time")))
     async with world.running() as house:
         await house.say("a story", "cleo", room="room")
-        [here] = await world.store.streams(LogKind.JOURNAL)
+        [stream] = await world.store.streams(LogKind.JOURNAL)
         context = house.services.revocation.context
         place, stop = house.place("cleo", "room"), Stop(cause="revoked")
-        await world.store.write(context.control(stop, ConversationId(here), place, CONSOLE, None))
-        house.services.mailboxes.wake(ConversationId(here))
+        await world.store.write(context.control(stop, ConversationId(stream), place, CONSOLE, None))
+        house.services.mailboxes.wake(ConversationId(stream))
         await house.settle()
         more.set()
         await house.settle()
@@ -587,8 +585,8 @@ async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
         await house.say("and another", "ben")
         await world.store.write(person_put(out_by_ada(world)))
     async with world.running() as house:
-        (told,) = house.texts("ben")  # of what was queued they hear nothing
-        assert told.endswith("_Stopped: you may no longer talk to me by Ada._")
+        (text,) = house.texts("ben")  # of what was queued they hear nothing
+        assert text.endswith("_Stopped: you may no longer talk to me by Ada._")
         assert await house.states("stopped") == ["stopped", "stopped"]
 
 
@@ -602,12 +600,12 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
 
         world.store.before = meanwhile
         await house.say("hi", "ben")
-        told = house.texts("ben")
-        assert told in ([], ["_Stopped: you may no longer talk to me by Ada._"])
+        texts = house.texts("ben")
+        assert texts in ([], ["_Stopped: you may no longer talk to me by Ada._"])
         assert await house.rows(RowKind.TURN, "open") == ()
 
 
-async def test_a_damaged_row_keeps_nobody_from_being_revoked(world: World) -> None:
+async def test_a_damaged_row_prevents_no_revocation(world: World) -> None:
     """It is its own conversation's trouble; the start and the others are not held up."""
     world.model.will((*says("Once upon")[:1], asyncio.Event()))
     kinds = ((RowKind.INBOX, "queued"), (RowKind.TURN, "open"), (RowKind.GRANT, ""))

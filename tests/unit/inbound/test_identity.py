@@ -32,13 +32,13 @@ def people(*stored: Person, allowed: tuple[str, ...] = ("ada", "ben", "cleo")) -
     """Ada and Ben have names, Cleo has none; the page is local."""
     config = configured(ADA, BEN, allowed={"chat": allowed, "mail": ("ada@x",), "web": ()})
     made = People(config, {**local("web"), "mail": MAIL})
-    for one in stored:
-        made.learn(one)
+    for person in stored:
+        made.learn(person)
     return made
 
 
 def admitted(made: People, sender: str, channel: str = "chat") -> tuple[str, list[str]] | None:
-    """The id and roles of whoever this is; None for a stranger."""
+    """The id and roles of the sender; None for a stranger."""
     found = made.admit(channel, Sender(id=sender, verified=True))
     return None if found is None else (found.id, sorted(found.roles))
 
@@ -93,7 +93,9 @@ WHO: dict[str, tuple[People, str, str, Found]] = {
 
 
 @pytest.mark.parametrize(("made", "channel", "sender", "is_"), WHO.values(), ids=WHO)
-def test_who_somebody_is(made: People, channel: str, sender: str, is_: Found) -> None:
+def test_a_sender_is_a_person_or_a_stranger(
+    made: People, channel: str, sender: str, is_: Found
+) -> None:
     """The configuration names, pairing adds, being revoked beats both; this machine is the operator.
 
     S2-03.
@@ -109,13 +111,13 @@ def test_who_is_let_in_has_the_name_that_the_platform_shows() -> None:
     )
 
 
-def test_an_id_that_nobody_vouches_for_is_nobodys() -> None:
-    """Also when somebody of that id was let in (P4)."""
+def test_an_unverified_id_belongs_to_no_person() -> None:
+    """Also when a person of that id was let in (P4)."""
     made = people(known("chat:dora"))
     assert made.admit("chat", Sender(id="dora", verified=False)) is None
 
 
-def test_what_is_committed_is_followed() -> None:
+def test_committed_changes_are_followed() -> None:
     """Puts and deletes of people count, all else is passed over."""
     made = people()
     assert made.learn_from_writes([Claim(keys=("k",), until=NOW)]) is False
@@ -146,8 +148,8 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("text", "name"), NAMES.items())
-def test_whom_an_operator_means(text: str, name: str) -> None:
-    """By name or by id; one whom the configuration names is meant with all their ids."""
+def test_an_operator_names_a_person_by_name_or_id(text: str, name: str) -> None:
+    """By name or by id; a person whom the configuration names is meant with all their ids."""
     assert people().id_of(text) == name
 
 
@@ -161,7 +163,7 @@ def test_who_needs_nothing_stored(who: str, is_: bool) -> None:
 
 
 def test_operators_sit_where_they_were_let_in() -> None:
-    """Configured ones first, the first operator with them; nobody revoked or without the role (P5)."""
+    """Configured ones first, the first operator with them; no person revoked or without the role (P5)."""
     local = Contact(person="person:operator", channel="web", sender="operator")
     dora = Contact(person="chat:dora", channel="chat", sender="dora")
     made = people(
@@ -175,8 +177,8 @@ def test_operators_sit_where_they_were_let_in() -> None:
         ben,
         local,
     )
-    both = people(known("chat:ben", roles=("operator",)), known("person:ben", "revoked"))
-    assert ben not in both.operators()
+    with_ids = people(known("chat:ben", roles=("operator",)), known("person:ben", "revoked"))
+    assert ben not in with_ids.operators()
     assert people(known("chat:cleo", "revoked")).contacts(("chat:cleo",)) == ()
 
 
@@ -242,7 +244,7 @@ IDS: dict[str, tuple[People, str, str]] = {
 
 
 @pytest.mark.parametrize(("made", "id_", "by"), IDS.values(), ids=IDS)
-def test_an_id_is_revoked_when_nobody_can_be_it(made: People, id_: str, by: str) -> None:
+def test_an_id_is_revoked_when_no_person_can_be_it(made: People, id_: str, by: str) -> None:
     """Grants know ids only, and one of a person's is enough."""
     assert made.id_excluded_by(id_) == by
 
@@ -260,7 +262,7 @@ def test_who_was_revoked_by_name_comes_back_under_no_other(
     assert {"person:ben", "chat:ben"} <= made.revoked
 
 
-def test_another_configuration_leaves_what_is_stored() -> None:
+def test_another_configuration_leaves_stored_people_alone() -> None:
     """Ben is out of it, Dora was let in by an operator, and Cleo has a name by now."""
     made = people(known("chat:dora"), known("chat:eve", "revoked"))
     cleo = PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",))

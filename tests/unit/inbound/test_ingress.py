@@ -53,15 +53,13 @@ async def test_a_stranger_leaves_a_counter_and_nothing_else(world: World) -> Non
         assert world.model.requests == []
 
 
-async def test_a_stranger_who_presses_where_all_can_is_told_that_it_is_not_theirs(
-    world: World,
-) -> None:
+async def test_a_stranger_who_presses_in_a_group_reads_that_it_is_not_theirs(world: World) -> None:
     """A button in a channel is there for all eyes; what they write there meets silence (P4, P5)."""
     pressed = Pressed(approval=ApprovalId("made-up"), choice="once")
     with_reason = replace(pressed, choice="deny", reason="because")
     async with world.running() as house:
-        told = await house.event(pressed, "mallory", room="team")
-        assert told == Answered(text="this is not yours to answer")
+        answer = await house.event(pressed, "mallory", room="team")
+        assert answer == Answered(text="this is not yours to answer")
         assert await house.event(with_reason, "mallory", room="team") == Ignored()
         assert await house.event(pressed, "mallory") == Ignored()
         assert await house.event(Said(text="let me in"), "mallory", room="team") == Ignored()
@@ -69,8 +67,8 @@ async def test_a_stranger_who_presses_where_all_can_is_told_that_it_is_not_their
         assert world.store.commits == []
 
 
-async def test_an_id_that_nobody_vouches_for_is_a_strangers(world: World) -> None:
-    """The platform's claim alone identifies; an unverified operator is nobody (P4)."""
+async def test_an_unverified_id_is_a_strangers(world: World) -> None:
+    """The platform's claim alone identifies; an unverified operator is a stranger (P4)."""
     async with world.running() as house:
         envelope = Envelope(
             address=house.place("ada"),
@@ -82,7 +80,7 @@ async def test_an_id_that_nobody_vouches_for_is_a_strangers(world: World) -> Non
 
 
 async def test_a_group_hears_who_spoke(world: World) -> None:
-    """In a chat of many the model is told the name, and the answer names the message."""
+    """In a chat of many the model reads the name, and the answer names the message."""
     async with world.running() as house:
         await house.say("hello", "ben", room="lobby")
         assert world.model.asked() == ["user: Ben: hello"]
@@ -119,7 +117,7 @@ async def test_the_position_is_committed_with_its_event(world: World) -> None:
 
 
 async def test_a_daemon_that_ends_admits_nothing_more(world: World) -> None:
-    """The adapter is told, so that the platform delivers the event again (P1)."""
+    """The adapter gets an error, so that the platform delivers the event again (P1)."""
     async with world.running() as house:
         house.services.ingress.open = False
         with pytest.raises(ShuttingDown, match="after the next start"):
@@ -128,7 +126,7 @@ async def test_a_daemon_that_ends_admits_nothing_more(world: World) -> None:
         assert await house.say("hello") == Accepted()
 
 
-async def test_what_was_not_stored_is_not_confirmed(world: World) -> None:
+async def test_an_event_that_was_not_stored_is_not_confirmed(world: World) -> None:
     """The adapter sees the failure, and the same event can be sent again (P1)."""
 
     def fail(commit: Commit) -> None:
@@ -158,7 +156,7 @@ async def test_two_first_messages_at_once_share_a_conversation(world: World) -> 
 
 
 async def test_a_race_without_end_is_given_up(world: World) -> None:
-    """The platform keeps the event when somebody else always writes first."""
+    """The platform keeps the event when another writer is always first."""
 
     def race(commit: Commit) -> None:
         raise Conflict("raced")
@@ -186,7 +184,7 @@ async def test_a_message_withdrawn_before_its_turn_is_not_answered(world: World)
         assert await house.states() == ["answered", "superseded"]
 
 
-async def test_somebody_elses_message_cannot_be_changed(world: World) -> None:
+async def test_another_persons_message_cannot_be_changed(world: World) -> None:
     """An edit finds only what its own sender wrote, in this chat."""
     held = asyncio.Event()
     world.model.will((held, *says("first")))
@@ -204,14 +202,14 @@ async def test_somebody_elses_message_cannot_be_changed(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         ("edit", "user: [Ada edited their message. It now reads:]\nbye"),
         ("withdraw", "user: [Ada deleted their message.]"),
     ],
 )
 async def test_a_change_after_the_turn_is_a_note_in_the_history(
-    world: World, change: str, told: str
+    world: World, change: str, expected: str
 ) -> None:
     """It starts no turn and ends as joined; the model reads it with the next message."""
     async with world.running() as house:
@@ -220,11 +218,11 @@ async def test_a_change_after_the_turn_is_a_note_in_the_history(
         assert len(world.model.requests) == 1
         assert await house.states() == ["answered", "joined"]
         await house.say("and now")
-        assert world.model.asked() == ["user: hello", "assistant: ok", told, "user: and now"]
+        assert world.model.asked() == ["user: hello", "assistant: ok", expected, "user: and now"]
 
 
 async def test_an_edit_that_changes_nothing_is_none(world: World) -> None:
-    """Telegram tells of somebody's reaction to a message as of an edit by its writer."""
+    """Telegram reports a reaction to a message as an edit by its writer."""
     async with world.running() as house:
         await house.say("hello")
         for text in ("hello", "bye", "bye", "hello"):
@@ -232,7 +230,7 @@ async def test_an_edit_that_changes_nothing_is_none(world: World) -> None:
             await house.settle()
         assert await house.states() == ["answered", "joined", "joined"]
         await house.say("and now")
-        notes = [one for one in world.model.asked() if "It now reads" in one]
+        notes = [text for text in world.model.asked() if "It now reads" in text]
     assert [note.partition("\n")[2] for note in notes] == ["bye", "hello"]
 
 
@@ -341,7 +339,7 @@ async def test_a_chat_that_a_stranger_moved_takes_its_conversations_along(world:
 
 
 async def test_a_stranger_moves_no_chat_without_a_conversation_and_none_twice(world: World) -> None:
-    """What is told again changes nothing again (P1)."""
+    """A repeated report changes nothing again (P1)."""
     async with world.running() as house:
         await house.say("hello", room="old")
         moved = Moved(to=house.place(room="new"))
@@ -366,7 +364,7 @@ async def test_being_invited_is_only_noted(world: World) -> None:
         assert [type(write) for write in commit.writes] == [Claim]
 
 
-async def test_a_press_on_a_card_of_nobodys_is_ignored(world: World) -> None:
+async def test_a_press_on_an_unknown_card_is_ignored(world: World) -> None:
     """An id that was never given out decides nothing (P5)."""
     async with world.running() as house:
         pressed = Pressed(approval=ApprovalId("made-up"), choice="once")
@@ -398,7 +396,7 @@ async def test_a_command_that_was_obeyed_is_on_record_and_done(world: World) -> 
 
 
 async def cut_off_at_the_commit(world: World, house: House, text: str) -> Envelope:
-    """Write something; the channel is cancelled when it is stored, before anybody was told."""
+    """Write something; the channel is cancelled when it is stored, before any announcement."""
     stored, answered = asyncio.Event(), asyncio.Event()
 
     async def answer_late() -> None:
@@ -421,7 +419,7 @@ async def cut_off_at_the_commit(world: World, house: House, text: str) -> Envelo
     return envelope
 
 
-async def test_what_was_stored_is_announced_though_its_channel_was_cut_off(world: World) -> None:
+async def test_a_stored_message_is_announced_though_its_channel_was_cut_off(world: World) -> None:
     """A channel that is restarted is cut off anywhere, and its platform delivers again (P1)."""
     async with world.running() as house:
         envelope = await cut_off_at_the_commit(world, house, "hello")
@@ -456,8 +454,8 @@ async def test_a_stop_brings_nothing_of_an_erased_conversation_back(world: World
             world.store.meanwhile = None
             found = [row for kind in RowKind for row in await house.rows(kind)]
             left = [row for row in found if row.conversation == old.key]
-            gone = tuple(Delete(kind=row.kind, key=row.key) for row in left)
-            await world.store.write(*gone)
+            deletions = tuple(Delete(kind=row.kind, key=row.key) for row in left)
+            await world.store.write(*deletions)
 
         world.store.meanwhile = erase_first
         await house.say("/stop")
@@ -466,19 +464,19 @@ async def test_a_stop_brings_nothing_of_an_erased_conversation_back(world: World
         assert [row.kind for row in found if row.conversation == old.key] == []
 
 
-# --- what was not said to the bot counts only as the rest of what was -----------------------------
+# --- a message not addressed to the bot counts only as the rest of one that was -------------------
 
 
 async def overheard(
     house: House, text: str, more: Continues | None = None, who: str = "ben"
 ) -> Admission:
     envelope = replace(piece(house, text, more, who, room="room"), overheard=True)
-    told = await house.world.platforms["chat"].say(envelope)
+    answer = await house.world.platforms["chat"].say(envelope)
     await house.settle()
-    return told
+    return answer
 
 
-async def said(house: House, text: str, more: Continues | None) -> None:
+async def addressed(house: House, text: str, more: Continues | None) -> None:
     await house.world.platforms["chat"].say(piece(house, text, more, "ben", room="room"))
     await house.settle()
 
@@ -492,10 +490,10 @@ async def test_talk_in_a_group_leaves_nothing_behind(world: World) -> None:
         assert not house.services.ingress.dropped
 
 
-async def test_the_rest_of_what_was_said_to_the_bot_is_taken(world: World) -> None:
+async def test_the_rest_of_a_message_to_the_bot_is_taken(world: World) -> None:
     """It need not name the bot again; what others say there is not its rest (P2)."""
     async with world.running() as house:
-        await said(house, "one ", MORE)
+        await addressed(house, "one ", MORE)
         assert await overheard(house, "not yours", None, "ada") == Ignored()
         assert await overheard(house, "two ", MORE) == Accepted()
         assert await overheard(house, "three") == Accepted()
@@ -505,7 +503,7 @@ async def test_the_rest_of_what_was_said_to_the_bot_is_taken(world: World) -> No
 
 async def test_the_pictures_of_an_album_follow_the_one_with_the_name(world: World) -> None:
     async with world.running() as house:
-        await said(house, "look", ALBUM)
+        await addressed(house, "look", ALBUM)
         assert await overheard(house, "here", ALBUM) == Accepted()
         assert await overheard(house, "and there", replace(ALBUM, group="h")) == Ignored()
         await house.advance(WINDOW_S)
@@ -523,8 +521,8 @@ async def test_the_pictures_before_the_one_with_the_name_are_of_its_album(world:
             piece(house, "z", ALBUM, "mallory", room="room")
         )
         assert await overheard(house, "two", ALBUM) == Ignored()
-        await said(house, "look", ALBUM)
-        await said(house, "and here", ALBUM)
+        await addressed(house, "look", ALBUM)
+        await addressed(house, "and here", ALBUM)
         assert await overheard(house, "four", ALBUM) == Accepted()
         await house.advance(WINDOW_S)
         assert world.model.asked() == ["user: Ben: one\n\ntwo\n\nlook\n\nand here\n\nfour"]
@@ -537,25 +535,25 @@ async def test_few_albums_are_remembered_for_a_mention(
     async with world.running() as house:
         await overheard(house, "one", ALBUM)
         await overheard(house, "x", replace(ALBUM, group="h"))
-        await said(house, "look", ALBUM)
+        await addressed(house, "look", ALBUM)
         await house.advance(WINDOW_S)
         assert world.model.asked() == ["user: Ben: look"]
 
 
-async def test_what_comes_too_late_is_talk(world: World) -> None:
-    """The time is over, though nobody has forgotten it yet."""
+async def test_a_piece_that_comes_too_late_is_talk(world: World) -> None:
+    """The time is over, though the run is not swept yet."""
     async with world.running() as house:
         await house.say("/halt")
-        await said(house, "one ", MORE)
+        await addressed(house, "one ", MORE)
         await house.advance(WINDOW_S)
         assert await overheard(house, "two") == Ignored()
         assert await house.states("queued") == ["queued"]
 
 
-async def test_what_was_taken_is_known_when_it_comes_again(world: World) -> None:
-    """While more may come; afterwards nobody looks (P1)."""
+async def test_a_taken_piece_is_known_when_it_comes_again(world: World) -> None:
+    """While more may come; not afterwards (P1)."""
     async with world.running() as house:
-        await said(house, "one ", MORE)
+        await addressed(house, "one ", MORE)
         again = replace(piece(house, "two ", MORE, "ben", room="room"), overheard=True)
         assert await world.platforms["chat"].say(again) == Accepted()
         assert await world.platforms["chat"].say(again) == Duplicate()
@@ -565,12 +563,12 @@ async def test_what_was_taken_is_known_when_it_comes_again(world: World) -> None
 
 
 async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
-    """Its conversation is told of; the others go on (P2)."""
+    """Its conversation is reported; the others go on (P2)."""
     async with world.running() as house:
         await house.say("/halt")
         await house.say("hello")
     [row] = await world.store.select(Query(kind=RowKind.INBOX, state="queued"))
-    odd = Put(
+    damaged = Put(
         kind=row.kind,
         key=row.key,
         body=b"{}",
@@ -578,7 +576,7 @@ async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
         state=row.state,
         place=row.place,
     )
-    await world.store.write(odd)
+    await world.store.write(damaged)
     async with world.running() as house:
         await house.say("/resume", "ada", channel="chat")
         await house.say("hello", "ben")
@@ -610,8 +608,8 @@ async def test_a_mention_that_an_edit_adds_to_an_album_is_read(world: World) -> 
         second = replace(
             piece(house, "the other", ALBUM, "ben", room="room"), sent_at=at, overheard=True
         )
-        for one in (first, second):
-            assert await world.platforms["chat"].say(one) == Ignored()
+        for envelope in (first, second):
+            assert await world.platforms["chat"].say(envelope) == Ignored()
         await house.advance(60)
         anew = replace(first, body=Said(text="look, which is best?"), overheard=False)
         anew = replace(anew, sent_at=at + timedelta(seconds=60))

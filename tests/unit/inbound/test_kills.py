@@ -45,22 +45,22 @@ async def deliver(house: House, envelopes: list[Envelope]) -> None:
     """Hand over what is not acknowledged yet, as a platform does, which a kill cuts off."""
     for envelope in tuple(envelopes):
         async with asyncio.TaskGroup() as group:
-            told = group.create_task(house.services.ingress.admit(envelope))
+            admission = group.create_task(house.services.ingress.admit(envelope))
             await house.settle()
-            if told.done():
+            if admission.done():
                 envelopes.remove(envelope)
-            told.cancel()
+            admission.cancel()
 
 
 async def lives(
-    world: World, said: Said, envelopes: list[Envelope] | None = None
+    world: World, messages: Said, envelopes: list[Envelope] | None = None
 ) -> list[Envelope]:
     """One process, from its start until nothing more happens; returns what it did not take."""
     world.look.hold = asyncio.Event()
     async with world.running() as house:
         if envelopes is None:
             envelopes = [
-                replace(house.envelope(house.said(text)), continues=more) for text, more in said
+                replace(house.envelope(house.said(text)), continues=more) for text, more in messages
             ]
         await deliver(house, envelopes)
         world.look.hold.set()
@@ -71,7 +71,7 @@ async def lives(
 
 
 async def killed_after_each_commit(
-    path: Path, mode: WhileBusy, said: Said, holds: Callable[[House], Awaitable[None]]
+    path: Path, mode: WhileBusy, messages: Said, check: Callable[[House], Awaitable[None]]
 ) -> None:
     """Let a process be killed after each commit in turn, and see what the one after it left."""
     for number in range(1, MAX_COMMITS):
@@ -80,29 +80,33 @@ async def killed_after_each_commit(
         world.configure(channels={"chat": settings})
         world.model.will(asks_for(("look", "{}")), *[says("ok")] * 9)
         killed_after(world, number)
-        envelopes = await lives(world, said)
+        envelopes = await lives(world, messages)
         was_killed = len(world.store.commits) == number
         world.store.heal()
-        await lives(world, said, envelopes)
+        await lives(world, messages, envelopes)
         async with world.running() as house:
             states = {row.state for row in await house.rows(RowKind.INBOX)}
             assert states <= {"answered", "joined", "stopped"}, states
-            await holds(house)
+            await check(house)
         if not was_killed:
             return
     pytest.fail("it never came to its end without a kill")
 
 
-async def told_to_the_model(house: House) -> list[str]:
+async def texts_sent(house: House) -> list[str]:
     journal = await house.journal()
     return [entry.user.content for entry in journal if isinstance(entry, TurnOpened | Steered)]
 
 
 async def each_has_its_turn(house: House) -> None:
-    asks = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX)]
-    assert [one.text for one in asks if isinstance(one, PersonMessage)] == ["one", "two", "three"]
+    contents = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX)]
+    assert [content.text for content in contents if isinstance(content, PersonMessage)] == [
+        "one",
+        "two",
+        "three",
+    ]
     assert not await house.rows(RowKind.TURN, "open")
-    assert "\n\n".join(await told_to_the_model(house)).split() == ["one", "two", "three"]
+    assert "\n\n".join(await texts_sent(house)).split() == ["one", "two", "three"]
     assert await house.rows(RowKind.OUTBOX) == await house.rows(RowKind.OUTBOX, "delivered")
 
 
@@ -110,7 +114,7 @@ async def each_has_its_turn(house: House) -> None:
 async def test_a_kill_after_any_commit_loses_and_repeats_nothing(
     mode: WhileBusy, tmp_path: Path
 ) -> None:
-    """Each message is in one turn and ends in one state, whatever becomes of it (P1, P2)."""
+    """Each message is in one turn and ends in one state (P1, P2)."""
     await killed_after_each_commit(tmp_path, mode, WORDS, each_has_its_turn)
 
 
@@ -119,13 +123,13 @@ async def test_a_kill_after_any_commit_loses_and_repeats_nothing(
 async def test_a_kill_after_any_commit_parts_nothing(
     mode: WhileBusy, pieces: Said, tmp_path: Path
 ) -> None:
-    """What was one message is read whole, once, and each piece ends in one state (P1)."""
+    """The one message is read whole, once, and each piece ends in one state (P1)."""
     whole = "one two three" if pieces is TEXT else "one\n\ntwo\n\nthree"
 
     async def is_whole(house: House) -> None:
-        told = "\n\n".join(await told_to_the_model(house))
-        assert told.count(whole) == 1, told
-        assert sorted(told.split()) == sorted(f"first {whole} last".split())
+        text = "\n\n".join(await texts_sent(house))
+        assert text.count(whole) == 1, text
+        assert sorted(text.split()) == sorted(f"first {whole} last".split())
 
-    said = (("first", None), *pieces, ("last", None))
-    await killed_after_each_commit(tmp_path, mode, said, is_whole)
+    messages = (("first", None), *pieces, ("last", None))
+    await killed_after_each_commit(tmp_path, mode, messages, is_whole)

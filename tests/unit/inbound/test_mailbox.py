@@ -1,4 +1,4 @@
-"""One conversation at a time, whatever goes wrong in it, and no more than may wait."""
+"""One conversation at a time, through every failure, and no more messages than may wait."""
 
 import asyncio
 from contextlib import suppress
@@ -17,7 +17,7 @@ from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
 
 
 async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
-    """With growing pauses, and nobody else is touched (P1, P9)."""
+    """With growing pauses, and no other conversation is touched (P1, P9)."""
     failing = {"turn": True}
 
     def fail(commit: Commit) -> None:
@@ -56,9 +56,7 @@ async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:
         assert await house.states() == ["answered"]
 
 
-async def test_what_a_turn_was_told_that_failed_is_told_again_to_the_one_that_goes_on(
-    world: World,
-) -> None:
+async def test_a_note_to_a_failed_turn_is_given_again_to_the_one_that_goes_on(world: World) -> None:
     """Its lane may have nothing new then (P1)."""
     failed: list[DurablePoint] = []
 
@@ -112,7 +110,7 @@ async def test_a_commit_that_a_fault_left_under_way_is_not_overtaken(
         assert await house.audited() == ["proposed", "evaluated", "executed"]
 
 
-async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> None:
+async def test_a_turn_that_always_fails_is_given_up_and_reported(world: World) -> None:
     """After three tries that came no further, to person and operator (P1, S4-19)."""
 
     def fail(commit: Commit) -> None:
@@ -134,7 +132,7 @@ async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> No
         assert await house.states() == ["failed"]
 
 
-async def test_whoever_lost_the_conversation_leaves_it_alone(world: World) -> None:
+async def test_a_process_that_lost_the_conversation_leaves_it_alone(world: World) -> None:
     """A newer holder goes on; this one takes it anew when something new comes (P2)."""
     async with world.running() as house:
         await house.say("one")
@@ -218,7 +216,7 @@ async def test_a_halted_mailbox_closes_with_the_house(world: World) -> None:
 # --- a message too many: told, ended, and nothing worse -------------------------------------------
 
 
-async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
+async def test_a_message_too_many_gets_one_notice_and_ends(world: World) -> None:
     """The backlog has a bound; nothing is dropped in silence, and later there is room (P1, P10)."""
     world.configure(runtime=RuntimeSettings(backlog=2))
     held = asyncio.Event()
@@ -238,7 +236,7 @@ async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
 
 
 async def test_a_flood_that_finds_no_room_leaves_one_row_a_stretch(world: World) -> None:
-    """However much comes, an operator's too, whom no limit holds back; it keeps no words (P9)."""
+    """However much comes, also from an operator without limits; the row holds no words (P9)."""
     world.configure(runtime=RuntimeSettings(backlog=2))
     first, second = asyncio.Event(), asyncio.Event()
     world.model.will((first, *says("first")), says("ok"), says("ok"), (second, *says("second")))
@@ -258,8 +256,8 @@ async def test_a_flood_that_finds_no_room_leaves_one_row_a_stretch(world: World)
         second.set()
 
 
-async def test_in_a_group_each_writer_who_finds_no_room_is_told(world: World) -> None:
-    """Whoever reads along need not take what another was told for theirs (P10)."""
+async def test_in_a_group_each_writer_who_finds_no_room_gets_a_notice(world: World) -> None:
+    """A member need not take another's notice for their own (P10)."""
     world.configure(runtime=RuntimeSettings(backlog=1))
     held = asyncio.Event()
     world.model.will((held, *says("first")))
@@ -271,7 +269,7 @@ async def test_in_a_group_each_writer_who_finds_no_room_is_told(world: World) ->
         held.set()
 
 
-async def test_what_was_refused_overtakes_nothing_when_it_is_delivered_again(world: World) -> None:
+async def test_a_refused_message_overtakes_nothing_when_it_is_delivered_again(world: World) -> None:
     """What was written after it was refused as well; so it stays refused when there is room (P2)."""
     world.configure(runtime=RuntimeSettings(backlog=1))
     held = asyncio.Event()
@@ -295,7 +293,7 @@ async def turned_away(house: House) -> list[object]:
 async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever is told that it is busy, although all of it has gone, is told so and no worse."""
+    """The writer reads that it is busy, although all of it has gone, and nothing worse."""
     world.configure(runtime=RuntimeSettings(backlog=1))
     held = asyncio.Event()
     world.model.will((held, *says("first")))
@@ -316,7 +314,7 @@ async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(
         assert house.texts()[0].startswith("I am busy: a message waits here already.")
 
 
-async def test_a_full_backlog_is_told_although_a_flood_was(world: World) -> None:
+async def test_a_full_queue_gets_a_notice_although_a_flood_had_one(world: World) -> None:
     """Two different reasons, and each is said."""
     world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=2))
     world.configure(runtime=RuntimeSettings(backlog=2))
@@ -328,8 +326,8 @@ async def test_a_full_backlog_is_told_although_a_flood_was(world: World) -> None
         await house.say("three", "ben", room="lobby")
         await house.say("four", "cleo", room="lobby")
         await house.say("five", "cleo", room="lobby")
-        told = house.texts(room="lobby")
-        assert [text.partition(" ")[0] for text in told] == ["That", "I"]
+        texts = house.texts(room="lobby")
+        assert [text.partition(" ")[0] for text in texts] == ["That", "I"]
         held.set()
 
 

@@ -14,15 +14,15 @@ async def two(reads: Reads) -> tuple[Commit, int]:
 
 
 async def test_two_who_take_numbers_at_once_get_different_ones() -> None:
-    """A number that was given is given to nobody else (P5)."""
+    """A number that was given is never given again (P5)."""
     store = MemoryStore()
     between: list[int] = []
 
-    async def somebody_else(_: tuple[Write, ...]) -> None:
+    async def another_writer(_: tuple[Write, ...]) -> None:
         store.meanwhile = None
         between.append(await transact(store, two))
 
-    store.meanwhile = somebody_else
+    store.meanwhile = another_writer
 
     assert (await transact(store, two), between) == (3, [1])
     assert await transact(store, two) == 5

@@ -1,4 +1,4 @@
-"""`/otr` on a whole house: what its "disk" holds at every point, who is told, what goes on (K23)."""
+"""`/otr` on a whole house: what its "disk" holds at every point, who reads what, what goes on (K23)."""
 
 import asyncio
 import random
@@ -52,8 +52,8 @@ async def settled(house: House) -> None:
         await house.advance(1)
 
 
-def heard(world: World) -> list[str]:
-    """What people said, as the newest request has it."""
+def texts_sent(world: World) -> list[str]:
+    """The texts of people in the newest request."""
     messages = world.model.requests[-1].messages
     return [message.content for message in messages if isinstance(message, UserMessage)]
 
@@ -75,7 +75,7 @@ def test_an_id_says_whether_its_conversation_is_off_the_record() -> None:
     assert "01A" < off_the_record("01A") < "01B"
 
 
-async def test_what_is_said_is_known_in_its_conversation_and_nowhere_else(world: World) -> None:
+async def test_a_message_is_known_in_its_conversation_and_nowhere_else(world: World) -> None:
     """The history of before is neither sent nor lost; `/otr off` goes on with it."""
     world.model.will(says("hello"), LOOK, says(f"the {PHRASE}"), says("yes"), says("welcome back"))
     async with world.running() as house:
@@ -84,16 +84,16 @@ async def test_what_is_said_is_known_in_its_conversation_and_nowhere_else(world:
         await house.say(f"where is the {PHRASE}?")
         assert house.texts()[-1] == f"looking \n\nthe {PHRASE}"
         await house.say("and now?")
-        assert heard(world) == [f"where is the {PHRASE}?", "and now?"]
+        assert texts_sent(world) == [f"where is the {PHRASE}?", "and now?"]
         assert PHRASE not in await disk(world)
         await house.say("/otr off")
         assert house.texts()[-1].startswith("On the record again")
         await house.say("back")
-        assert heard(world) == ["good morning", "back"]
+        assert texts_sent(world) == ["good morning", "back"]
         await settled(house)
-        assert [one.text for one in await house.transcript() if PHRASE in one.text] == []
-        kept = await world.store.select(CONVERSATIONS.where())
-        assert [one.key for one in kept if is_off_the_record(one.key)] == []
+        assert [item.text for item in await house.transcript() if PHRASE in item.text] == []
+        rows = await world.store.select(CONVERSATIONS.where())
+        assert [row.key for row in rows if is_off_the_record(row.key)] == []
         assert PHRASE not in str(vars(house.parts.store))
 
 
@@ -113,7 +113,7 @@ async def test_an_answer_that_can_not_be_delivered_yet_is_forgotten_behind_its_d
         assert PHRASE not in str(vars(house.parts.store))
 
 
-async def test_the_model_is_told_and_has_no_tool_that_leaves_a_trace(world: World) -> None:
+async def test_the_model_reads_it_and_has_no_tool_that_leaves_a_trace(world: World) -> None:
     """One that it calls nevertheless is refused, by no policy; so is one that a person calls."""
     world.configure(autonomy="full")
     world.model.will(asks_for(("poke", "{}")), says("I may not"))
@@ -162,12 +162,12 @@ async def test_new_stays_off_the_record_and_forgets_the_old_one(world: World) ->
         await house.say("/new")
         assert house.texts()[-1].startswith("A new conversation, still off the record")
         await house.say("next")
-        assert heard(world) == ["next"]
+        assert texts_sent(world) == ["next"]
         await settled(house)
         assert PHRASE not in str(vars(house.parts.store))
         await house.say("/otr off")
         await house.say("back")
-        assert heard(world) == ["good morning", "back"]
+        assert texts_sent(world) == ["good morning", "back"]
         assert "next" not in await disk(world)
 
 
@@ -191,7 +191,7 @@ async def test_a_chat_goes_back_to_no_conversation_that_has_just_been_erased(wor
         assert await CONVERSATIONS.get(world.store, pointer.conversation) is not None
 
 
-async def test_saying_it_twice_changes_nothing_and_without_a_past_one_begins(world: World) -> None:
+async def test_a_second_otr_changes_nothing_and_without_a_past_one_begins(world: World) -> None:
     """Each is answered."""
     async with world.running() as house:
         await house.say("/otr off")
@@ -201,7 +201,7 @@ async def test_saying_it_twice_changes_nothing_and_without_a_past_one_begins(wor
         assert house.texts()[-1] == "This is off the record already; `/otr off` ends it."
         await house.say("/otr off")
         await house.say("hello")
-        assert heard(world) == ["hello"]
+        assert texts_sent(world) == ["hello"]
         assert "hello" in await disk(world)
         await house.say("/language de")
         await house.say("/otr aus")
@@ -216,7 +216,7 @@ async def test_the_first_word_of_a_chat_may_be_off_the_record(world: World) -> N
         await house.say(PHRASE, "ben")
         await house.say("/otr off", "ben")
         await house.say("back", "ben")
-        assert heard(world) == ["back"]
+        assert texts_sent(world) == ["back"]
         assert PHRASE not in await disk(world)
 
 
@@ -283,7 +283,7 @@ async def test_a_file_that_is_on_record_as_well_stays(world: World) -> None:
         assert await house.parts.store.blob(digest) == PHRASE.encode()
 
 
-async def test_in_a_group_it_holds_for_everybody_and_for_what_is_edited(world: World) -> None:
+async def test_in_a_group_it_holds_for_all_members_and_for_edits(world: World) -> None:
     """A late edit is a note off the record; one of what is forgotten changes nothing."""
     async with world.running() as house:
         await off(house, "ben", room="lobby")
@@ -326,16 +326,21 @@ async def test_who_wishes_to_be_forgotten_stays_off_the_record(world: World) -> 
         assert house.texts()[-1] == "Done: what you said to me is removed."
         assert PHRASE not in str(vars(house.parts.store))
         await house.say(f"{PHRASE} again")
-        assert heard(world) == [f"{PHRASE} again"]
+        assert texts_sent(world) == [f"{PHRASE} again"]
         assert PHRASE not in await disk(world)
 
 
 @pytest.mark.parametrize(
     "written",
     [
-        f"{one} {PHRASE}"
-        # A wish to forget somebody names them till it is carried out.
-        for one in (*sorted(COMMANDS.keys() - {"forget"}), PHRASE, "deny 1 because", "tool look")
+        f"{command} {PHRASE}"
+        # A pending erasure names the person until it is carried out.
+        for command in (
+            *sorted(COMMANDS.keys() - {"forget"}),
+            PHRASE,
+            "deny 1 because",
+            "tool look",
+        )
     ]
     + [f'tool look {{"at": "{PHRASE}"}}', f"tool {PHRASE} {{}}"],
 )
@@ -376,9 +381,9 @@ async def press(house: House, choice: Choice) -> None:
 
 
 async def send_file(house: House) -> None:
-    said = house.envelope(house.said(f"see {PHRASE}"), "ben")
+    envelope = house.envelope(house.said(f"see {PHRASE}"), "ben")
     file = Attachment(reference="f", name=f"{PHRASE}.txt", media_type="text/plain", size_bytes=9)
-    await house.world.platforms["chat"].say(replace(said, attachments=(file,)))
+    await house.world.platforms["chat"].say(replace(envelope, attachments=(file,)))
     await house.settle()
 
 
@@ -481,11 +486,11 @@ async def test_a_kill_at_any_point_leaves_no_word_and_asks_to_repeat(
         assert PHRASE not in await disk(world)
         audited = await house.audited()
         ended = {"executed", "unknown"}
-        assert audited.count("proposed") == sum(one in ended for one in audited)
+        assert audited.count("proposed") == sum(kind in ended for kind in audited)
         assert not [row for kind in IN_MEMORY for row in await house.rows(kind) if row.conversation]
         await house.say("once more")
         assert house.texts()[-1] == "again"
-        assert heard(world) == ["once more"]
+        assert texts_sent(world) == ["once more"]
     async with world.running() as house:
         await settled(house)
         assert len([text for text in house.texts() if text.startswith(GONE)]) == 2
@@ -494,10 +499,10 @@ async def test_a_kill_at_any_point_leaves_no_word_and_asks_to_repeat(
         assert len([text for text in house.texts() if text.startswith(GONE)]) == 2
 
 
-async def test_a_call_that_a_kill_cut_off_is_told_to_operators_without_its_words(
+async def test_a_call_that_a_kill_cut_off_is_reported_to_operators_without_its_words(
     world: World,
 ) -> None:
-    """It may have run; one that nobody had answered did not (P3)."""
+    """It may have run; an unanswered one did not (P3)."""
     world.model.will(LOOK)
     async with world.running() as house:
         await off(house, "ben")
@@ -512,10 +517,10 @@ async def test_a_call_that_a_kill_cut_off_is_told_to_operators_without_its_words
 
 
 @pytest.mark.parametrize("kind", [RowKind.CONVERSATION, LogKind.AUDIT])
-async def test_a_damaged_record_of_it_keeps_no_daemon_from_starting(
+async def test_a_damaged_record_of_it_prevents_no_start(
     world: World, kind: RowKind | LogKind
 ) -> None:
-    """A call that may have run is told all the same, if the rest can be read (P3)."""
+    """A call that may have run is reported all the same, if the rest can be read (P3)."""
     world.model.will(LOOK)
     async with world.running() as house:
         await off(house, "ben")
@@ -530,17 +535,17 @@ async def test_a_damaged_record_of_it_keeps_no_daemon_from_starting(
     async with world.running() as house:
         await house.say("hello")
         assert house.texts()[-1] == "ok"
-        told = [
+        notices = [
             text for text in house.texts() if text.startswith("`look` was called off the record")
         ]
-        assert len(told) == (kind is LogKind.AUDIT)
+        assert len(notices) == (kind is LogKind.AUDIT)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-async def test_a_failure_is_told_to_operators_and_never_stored(
+async def test_a_failure_is_reported_to_operators_and_never_stored(
     world: World, *, is_there: bool
 ) -> None:
-    """A provider's own words may repeat what was said: who asked reads them, and operators don't."""
+    """A provider's own words may repeat the message: its writer reads them, and operators don't."""
     world.model.will((ProviderRejected(f"no {PHRASE} here"),))
     people = world.config.people
     world.configure(people=people if is_there else ())
@@ -574,8 +579,8 @@ async def test_what_a_start_finds_waits_for_an_operator(world: World) -> None:
     for _ in range(2):
         async with world.running() as house:
             await settled(house)
-            (told,) = house.texts()
-            assert told.startswith("`look` was called off the record in `chat`")
+            (notice,) = house.texts()
+            assert notice.startswith("`look` was called off the record in `chat`")
 
 
 async def test_a_question_that_a_kill_took_runs_nothing(world: World) -> None:
@@ -658,7 +663,7 @@ async def test_a_card_that_shows_its_end_already_is_left_as_it_is(world: World) 
         assert house.outcome() == shown
 
 
-async def test_a_start_says_nothing_where_nothing_was_said(world: World) -> None:
+async def test_a_start_sends_nothing_where_nothing_was_written(world: World) -> None:
     """Nor for a conversation that was over; and the mode stays."""
     async with world.running() as house:
         await off(house)
@@ -673,23 +678,23 @@ async def test_a_start_says_nothing_where_nothing_was_said(world: World) -> None
     async with world.running() as house:
         await settled(house)
         assert not [text for text in house.texts() if text.startswith(GONE)]
-        kept = await world.store.select(CONVERSATIONS.where(state="unrecorded"))
-        assert kept == ()
+        rows = await world.store.select(CONVERSATIONS.where(state="unrecorded"))
+        assert rows == ()
 
 
 async def test_a_message_that_is_delivered_again_is_asked_for_and_not_taken_twice(
     world: World,
 ) -> None:
-    """It was admitted, so the platform's repeat does nothing; in their language they are told."""
+    """It was admitted, so the platform's repeat does nothing; the person reads that in their language."""
     async with world.running() as house:
         await house.say("/language de")
         await house.say("/otr")
         world.store.cut_after(DurablePoint.ADMITTED)
         again = house.envelope(house.said(PHRASE), key="k")
         async with asyncio.TaskGroup() as group:
-            said = group.create_task(house.services.ingress.admit(again))
+            admission = group.create_task(house.services.ingress.admit(again))
             await house.settle()
-            said.cancel()
+            admission.cancel()
     world.store.heal()
     async with world.running() as house:
         await settled(house)

@@ -24,7 +24,7 @@ FAR = PersonSettings(name="ada", ids=("chat:ada", "mail:ada@x"), roles=("operato
 
 
 def cards(world: World, who: str, *, channel: str = "chat") -> list[Shown]:
-    """All cards in somebody's own chat."""
+    """All cards in a person's own chat."""
     platform = world.platforms[channel]
     return [
         message for message in platform.standing(platform.address(who, direct=True)) if message.card
@@ -89,7 +89,7 @@ async def test_an_operator_of_a_reload_is_shown_who_wishes_to_be_let_in(world: W
         assert house.endings() == house.endings("cleo") == [("approved", "Cleo")]
 
 
-async def test_nobody_is_asked_about_who_has_been_let_in_meanwhile(world: World) -> None:
+async def test_no_card_is_sent_about_a_person_who_was_let_in_meanwhile(world: World) -> None:
     """Neither the first operator, who often writes before sending the printed code."""
     by_code = ChannelSettings(allowed_users=(), pairing="code")
     world.configure(channels={"chat": by_code}, people=())
@@ -104,7 +104,7 @@ async def test_nobody_is_asked_about_who_has_been_let_in_meanwhile(world: World)
 
 
 async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(world: World) -> None:
-    """A number that was given is given to nobody else, by no later process either."""
+    """A number that was given is never given again, by no later process either."""
     by_code = ChannelSettings(allowed_users=("ada", "ben", "cleo"), pairing="code")
     world.configure(channels={"chat": by_code})
     async with world.running() as house:
@@ -125,7 +125,7 @@ async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(worl
         assert sorted(call.number for card in shown for call in card.calls) == [1, 2, 3]
 
 
-async def test_what_nobody_could_be_asked_about_is_put_to_whoever_comes(world: World) -> None:
+async def test_a_request_without_an_approver_is_put_to_the_next_one(world: World) -> None:
     """The last approver goes while the other call of the batch is judged."""
     world.configure(people=(*PEOPLE,))
     world.model.will(asks_for(("poke", '{"a": 1}'), ("look", "{}")))
@@ -137,11 +137,11 @@ async def test_what_nobody_could_be_asked_about_is_put_to_whoever_comes(world: W
         world.look.resolving.set()
         await house.settle()
         assert cards(world, "ada") == []
-        (told,) = house.texts("ben")
-        assert told.startswith("Nobody who may approve `poke` can be reached.")
+        (text,) = house.texts("ben")
+        assert text.startswith("Nobody who may approve `poke` can be reached.")
         world.configure(people=(NO_OPERATOR, BEN, CLEO))
         await house.ask("reload")
-        assert house.texts("ben") == [told, "Waiting for an operator to approve `poke`."]
+        assert house.texts("ben") == [text, "Waiting for an operator to approve `poke`."]
         assert await house.press(who="cleo") == "approved: `poke`"
 
 
@@ -157,40 +157,42 @@ async def test_what_a_private_chat_refuses_is_put_elsewhere(world: World) -> Non
         assert world.poke.runs == [{"a": 1}]
 
 
-async def test_where_every_chat_refuses_the_card_who_asked_is_told_at_once(world: World) -> None:
-    """Once, by later processes too; at the deadline the model reads that nobody could be asked."""
+async def test_where_every_chat_refuses_the_card_the_requester_reads_so_at_once(
+    world: World,
+) -> None:
+    """Once, by later processes too; at the deadline the model reads that no approver could be reached."""
     world.model.will(POKE)
     world.platforms["chat"].will("ask", ChannelRejected("blocked by the user"))
-    told = [
+    texts = [
         "Waiting for an operator to approve `poke`.",
         "Nobody who may approve `poke` can be reached. The question stays open until 12:15:00 UTC;"
         " `/stop` ends it.",
     ]
     async with world.running() as house:
         await house.say("poke it", "ben")
-        assert house.texts("ben") == told
+        assert house.texts("ben") == texts
     async with world.running() as house:
         await house.advance(800)
-        assert house.texts("ben") == told
+        assert house.texts("ben") == texts
         await house.advance(100)
         assert "no operator can be reached from here" in world.model.asked()[-1]
         assert "nobody answered" not in world.model.asked()[-1]
         assert world.poke.runs == []
 
 
-async def test_who_asked_is_told_when_nobody_may_approve_any_more(world: World) -> None:
-    """The only operator has the card when a reload lets nobody answer it."""
+async def test_the_requester_reads_when_no_person_may_approve_any_more(world: World) -> None:
+    """The only operator has the card when a reload leaves no approver."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")
         world.configure(people=(NO_OPERATOR, BEN))
         await house.ask("reload")
         await house.ask("reload")
-        (_, told) = house.texts("ben")
-        assert told.startswith("Nobody who may approve `poke` can be reached.")
+        (_, text) = house.texts("ben")
+        assert text.startswith("Nobody who may approve `poke` can be reached.")
 
 
-async def test_whoever_asks_and_may_not_answer_is_not_shown_it_by_a_reload(world: World) -> None:
+async def test_a_requester_who_may_not_answer_gets_no_card_by_a_reload(world: World) -> None:
     """A request that was made while they might not stays one that they may not answer."""
     world.configure(people=(*PEOPLE, CLEO), approvals=ApprovalSettings(requester_may_answer=False))
     world.model.will(POKE)
@@ -242,24 +244,26 @@ async def test_a_card_that_others_keep_changing_is_shown_in_the_end(world: World
 
 @pytest.mark.parametrize("number", range(1, 9))
 async def test_a_kill_after_any_commit_shows_it_once_to_each(world: World, number: int) -> None:
-    """Before its cards, between them, and after: the next process knows whom it was shown to."""
+    """Before its cards, between them, and after: the next process knows who got a card."""
     world.add_platform("chat", replace(CAPABILITIES, idempotent_send=True))
     world.configure(people=(*PEOPLE, CLEO))
     world.model.will(*[POKE] * 4)
     killed_after(world, number)
     async with world.running() as house:
-        said = [house.envelope(house.said("poke it"), "ben")]
-        await deliver(house, said)
+        envelopes = [house.envelope(house.said("poke it"), "ben")]
+        await deliver(house, envelopes)
     world.store.heal()
     async with world.running() as house:
-        await deliver(house, said)
+        await deliver(house, envelopes)
         await house.advance(5)
         assert [len(cards(world, who)) for who in ("ada", "cleo")] == [1, 1]
         assert house.texts("ben") == ["Waiting for an operator to approve `poke`."]
         await house.press()
         await house.advance(5)
         shown = [cards(world, who)[0].outcome for who in ("ada", "cleo")]
-        assert [one and [end.how for end in one.endings] for one in shown] == [["approved"]] * 2
+        assert [outcome and [end.how for end in outcome.endings] for outcome in shown] == [
+            ["approved"]
+        ] * 2
         assert world.poke.runs == [{"a": 1}]
 
 

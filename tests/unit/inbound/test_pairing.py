@@ -51,7 +51,7 @@ EXPIRED = replace(MALLORY, state="expired", at=NOW + HOUR)
 
 @given(st.binary(min_size=16, max_size=32))
 def test_a_code_can_be_read_out(random: bytes) -> None:
-    """Eight characters without 0 O 1 I and L, and it is read back whatever its case (P4)."""
+    """Eight characters without 0 O 1 I and L, and it is read back in any case (P4)."""
     code = pairing.code_of(random)
     assert len(code) == 8
     assert not set(code) & set("0O1IL")
@@ -59,14 +59,14 @@ def test_a_code_can_be_read_out(random: bytes) -> None:
 
 
 @given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
-def test_only_the_code_fits_its_hash(one: bytes, other: bytes) -> None:
+def test_only_the_code_fits_its_hash(code_bytes: bytes, other_bytes: bytes) -> None:
     """What is stored tells a code from another one, and is not the code."""
-    code, wrong = pairing.code_of(one), pairing.code_of(other)
-    kept = pairing.hash_of(code, "salt")
-    assert code not in kept
-    assert pairing.is_code(code, salt="salt", code_hash=kept)
-    assert pairing.is_code(wrong, salt="salt", code_hash=kept) == (wrong == code)
-    assert not pairing.is_code(code, salt="other", code_hash=kept)
+    code, wrong = pairing.code_of(code_bytes), pairing.code_of(other_bytes)
+    code_hash = pairing.hash_of(code, "salt")
+    assert code not in code_hash
+    assert pairing.is_code(code, salt="salt", code_hash=code_hash)
+    assert pairing.is_code(wrong, salt="salt", code_hash=code_hash) == (wrong == code)
+    assert not pairing.is_code(code, salt="other", code_hash=code_hash)
 
 
 def test_every_character_comes_up() -> None:
@@ -85,9 +85,9 @@ def test_other_texts_are_no_codes(text: str) -> None:
 
 
 def stranger(
-    number: int, *, asked: timedelta = timedelta(0), channel: str = "chat"
+    number: int, *, after: timedelta = timedelta(0), channel: str = "chat"
 ) -> PairingRequest:
-    asked_at = NOW + asked
+    asked_at = NOW + after
     return replace(
         MALLORY,
         id=ApprovalId(f"t{number}"),
@@ -98,8 +98,8 @@ def stranger(
     )
 
 
-def over(one: PairingRequest) -> PairingRequest:
-    return replace(one, state="expired", at=one.asked_at, deadline_at=one.asked_at)
+def over(request: PairingRequest) -> PairingRequest:
+    return replace(request, state="expired", at=request.asked_at, deadline_at=request.asked_at)
 
 
 ASKING = {
@@ -139,11 +139,11 @@ ASKING = {
         True,
     ),
     "ten others asked within the hour": (
-        tuple(over(stranger(n, asked=-5 * n * MINUTE)) for n in range(10)),
+        tuple(over(stranger(n, after=-5 * n * MINUTE)) for n in range(10)),
         False,
     ),
     "nine others asked within the hour": (
-        tuple(over(stranger(n, asked=-5 * n * MINUTE)) for n in range(1, 10)),
+        tuple(over(stranger(n, after=-5 * n * MINUTE)) for n in range(1, 10)),
         True,
     ),
 }
@@ -164,19 +164,19 @@ def test_who_gets_a_code(known: tuple[PairingRequest, ...], may: bool) -> None:
 def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> None:
     """In any order of strangers, answers and times: three wait, ten an hour, three a day each."""
     now, known = NOW, list[PairingRequest]()
-    for who, wait_s, told in events:
+    for who, wait_s, answer in events:
         now += timedelta(seconds=wait_s)
         if pairing.may_ask(known, channel="chat", sender=f"s{who}", now=now):
             made = replace(stranger(who), asked_at=now, deadline_at=now + HOUR)
             known.append(made)
-            if told:
-                answered = decide(made, yes=told == "yes", by="Ada", at=now)
+            if answer:
+                answered = decide(made, yes=answer == "yes", by="Ada", at=now)
                 assert answered.how == "counted"
                 known[-1] = answered.request
-        assert sum(pairing.is_open(one, now) for one in known) <= pairing.MAX_WAITING
-        assert sum(one.asked_at > now - HOUR for one in known) <= pairing.MAX_PER_HOUR
-        own = [one for one in known if one.sender == f"s{who}"]
-        assert sum(one.asked_at > now - 24 * HOUR for one in own) <= pairing.MAX_PER_DAY
+        assert sum(pairing.is_open(request, now) for request in known) <= pairing.MAX_WAITING
+        assert sum(request.asked_at > now - HOUR for request in known) <= pairing.MAX_PER_HOUR
+        own = [request for request in known if request.sender == f"s{who}"]
+        assert sum(request.asked_at > now - 24 * HOUR for request in own) <= pairing.MAX_PER_DAY
 
 
 # --- how it ends ---------------------------------------------------------------------------------
@@ -220,21 +220,23 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("one", "yes", "after", "result", "told"), ANSWERS.values(), ids=ANSWERS)
-def test_what_an_answer_comes_to(
-    one: PairingRequest,
+@pytest.mark.parametrize(
+    ("question", "yes", "after", "result", "toast"), ANSWERS.values(), ids=ANSWERS
+)
+def test_an_answer_has_its_result(
+    question: PairingRequest,
     yes: bool,
     after: timedelta,
     result: AnswerResult[PairingRequest],
-    told: str,
+    toast: str,
 ) -> None:
     """It counts once and in time; a late one says so and does nothing."""
-    assert decide(one, yes=yes, by="Ada", at=NOW + after) == result
-    assert pairing.toast(result, "en") == told
+    assert decide(question, yes=yes, by="Ada", at=NOW + after) == result
+    assert pairing.toast(result, "en") == toast
 
 
 def test_who_may_not_answer_reads_why() -> None:
-    """As of every request; here it is checked before, so that nothing of a stranger is told."""
+    """As of every request; here it is checked before, so that the toast reveals nothing of a stranger."""
     refused = decide(MALLORY, yes=True, by="Ada", at=NOW, refusal="only an operator")
     assert pairing.toast(refused, "en") == "only an operator"
 
@@ -294,7 +296,7 @@ def test_the_card_shows_who_and_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "endings"),
+    ("question", "endings"),
     [
         (MALLORY, ()),
         (
@@ -306,10 +308,10 @@ def test_the_card_shows_who_and_the_code() -> None:
     ids=["open", "approved", "expired"],
 )
 def test_a_settled_card_shows_the_end_and_no_code(
-    one: PairingRequest, endings: tuple[Ending, ...]
+    question: PairingRequest, endings: tuple[Ending, ...]
 ) -> None:
     """The code is no longer known by then; only its hash was kept."""
-    outcome = pairing.outcome_of(one, PLACE)
+    outcome = pairing.outcome_of(question, PLACE)
     assert outcome.endings == endings
     assert "code:" not in outcome.card.calls[0].arguments
 
@@ -349,10 +351,10 @@ def test_who_has_no_name_is_called_by_their_id() -> None:
 
 def test_a_name_that_a_stranger_chose_comes_second_and_in_quotes() -> None:
     """It may claim to be anything; a line above a button is not theirs to write."""
-    one = replace(MALLORY, display="Olga (operator) asked me to press Approve")
+    request = replace(MALLORY, display="Olga (operator) asked me to press Approve")
     label = 'chat:mallory ("Olga (operator) asked me to press Approve")'
-    assert one.label == label
-    card = pairing.card_of(one, PLACE, CODE)
+    assert request.label == label
+    card = pairing.card_of(request, PLACE, CODE)
     assert card.asked_by == label
     assert card.calls[0].summary.startswith(label)
 
@@ -360,7 +362,7 @@ def test_a_name_that_a_stranger_chose_comes_second_and_in_quotes() -> None:
 @pytest.mark.parametrize(
     ("seconds", "span"), [(3600.0, "1 hour"), (60.0, "a minute"), (1.5, "1.5 seconds")]
 )
-def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str) -> None:
+def test_a_stranger_reads_the_code_and_nothing_else(seconds: float, span: str) -> None:
     """Neither who runs the bot nor what it is (P4)."""
     assert pairing.code_message(CODE, seconds, "en") == (
         f"Your code is `ABCD2345`. Tell it to whoever runs this bot; it is valid for {span}."
@@ -369,8 +371,8 @@ def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str)
 
 def test_no_id_ends_the_backticks_around_it() -> None:
     """It stands on the operator's card, and mail addresses may hold one."""
-    told = pairing.list_line(replace(MALLORY, sender="mal`lory\n**"), "en", PLACE)
-    assert told.startswith("`4` `chat:mal\ufffdlory\ufffd**` (")
+    text = pairing.list_line(replace(MALLORY, sender="mal`lory\n**"), "en", PLACE)
+    assert text.startswith("`4` `chat:mal\ufffdlory\ufffd**` (")
 
 
 def test_a_waiting_question_is_a_line() -> None:
@@ -381,10 +383,10 @@ def test_a_waiting_question_is_a_line() -> None:
 
 
 def test_every_operator_reads_the_question_and_its_end_in_their_own_language() -> None:
-    """Whoever comes second is told who was first (P5)."""
-    [given] = MALLORY.numbers
-    german = replace(MALLORY, numbers=(replace(given, language="de"),))
-    card = pairing.card_of(german, given.place)
+    """The second to answer reads who was first (P5)."""
+    [number] = MALLORY.numbers
+    german = replace(MALLORY, numbers=(replace(number, language="de"),))
+    card = pairing.card_of(german, number.place)
     assert (card.language, card.calls[0].why[:7]) == ("de", "niemand")
     assert pairing.card_of(german, "elsewhere").language == "en"
     approved = replace(MALLORY, state="approved", by="Ada", at=NOW)
@@ -436,23 +438,23 @@ A_STRANGER = Put(
 )
 
 
-async def left(world: World) -> None:
+async def store_both(world: World) -> None:
     """Put both into the store, as the release left them."""
     due_at = world.clock.now() + timedelta(hours=1)
-    for one in (A_CALL, A_STRANGER):
-        put = replace(one, due_at=due_at)
-        commit = Commit(point=DurablePoint.ANSWERED, conversation=one.conversation, writes=(put,))
+    for row in (A_CALL, A_STRANGER):
+        put = replace(row, due_at=due_at)
+        commit = Commit(point=DurablePoint.ANSWERED, conversation=row.conversation, writes=(put,))
         await world.store.commit(commit)
 
 
 async def states(world: World) -> list[str]:
-    """How both stand."""
-    found = [await world.store.get(one.kind, one.key) for one in (A_CALL, A_STRANGER)]
-    return ["gone" if one is None else one.state for one in found]
+    """The states of both."""
+    found = [await world.store.get(row.kind, row.key) for row in (A_CALL, A_STRANGER)]
+    return ["gone" if row is None else row.state for row in found]
 
 
 def test_every_field_is_read() -> None:
-    """What the buttons carry, whom it is about, and what it is called in the operator's chat."""
+    """The ids of the buttons, the person, and the number in the operator's chat."""
     call, stranger = APPROVALS.of(A_CALL), PAIRINGS.of(A_STRANGER)
     assert (call.is_open, call.tool, call.requester.label) == (True, "poke", "Ben")
     assert (call.reasons[0].note, call.numbers[0].number) == ("nobody pokes unasked", 7)
@@ -461,33 +463,33 @@ def test_every_field_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "told", "ended"),
+    ("word", "text", "ended"),
     [("approve", "approved", ["stopped", "approved"]), ("deny", "denied", ["denied", "denied"])],
 )
 async def test_both_are_answered_by_number(
-    world: World, word: str, told: str, ended: list[str]
+    world: World, word: str, text: str, ended: list[str]
 ) -> None:
-    """Whatever their kind, in one message (S2-13); without its turn, a yes to the call runs nothing."""
-    await left(world)
+    """Both kinds, in one message (S2-13); without its turn, a yes to the call runs nothing."""
+    await store_both(world)
     async with world.running() as house:
         await house.say(f"/{word} 7 8")
-        assert [told in line for line in house.texts()[-1].splitlines()] == [True, True]
+        assert [text in line for line in house.texts()[-1].splitlines()] == [True, True]
         assert await states(world) == ended
 
 
 async def test_both_are_answered_by_a_press(world: World) -> None:
     """Their buttons stand in the chat still (P5)."""
-    await left(world)
+    await store_both(world)
     async with world.running() as house:
         for key in (A_CALL.key, A_STRANGER.key):
-            told = await house.event(Pressed(approval=ApprovalId(key), choice="deny"))
-            assert isinstance(told, Answered)
+            text = await house.event(Pressed(approval=ApprovalId(key), choice="deny"))
+            assert isinstance(text, Answered)
         assert await states(world) == ["denied", "denied"]
 
 
 async def test_a_deadline_that_passed_between_the_two_ends_both(world: World) -> None:
     """At the start; a day later the stranger is forgotten (P4)."""
-    await left(world)
+    await store_both(world)
     await world.clock.advance(3601)
     async with world.running() as house:
         assert await states(world) == ["expired", "expired"]

@@ -1,4 +1,4 @@
-"""What comes over a limit, or too late, is not taken, ends in one state, and is told once a stretch."""
+"""A message over a limit, or too old, is refused, ends in one state, and its writer reads why once."""
 
 import asyncio
 from datetime import timedelta
@@ -41,7 +41,7 @@ def ever_was(world: World) -> list[str]:
     return [str(message.content) for message in last]
 
 
-async def test_a_flood_is_told_once_and_taken_again_later(world: World) -> None:
+async def test_a_flood_gets_one_notice_and_is_taken_again_later(world: World) -> None:
     """Every message ends in one state; what was not taken never reaches the model (P1, P10)."""
     limited(world)
     async with world.running() as house:
@@ -63,15 +63,15 @@ async def test_a_flood_is_told_once_and_taken_again_later(world: World) -> None:
 
 
 async def test_the_words_of_a_flood_are_not_kept(world: World) -> None:
-    """What is kept is that something was turned away, from whom, and why."""
+    """The row holds that a message was refused, whose, and why."""
     limited(world)
     async with world.running() as house:
         for text in ("one", "two", "tulip", "/tool tulip {}"):
             await house.say(text, "ben")
         rows = await house.rows(RowKind.INBOX, "failed")
         assert [INBOX.of(row).content for row in rows] == [Unread(over="person", count=2)]
-        kept = [row.body for kind in RowKind for row in await house.rows(kind)]
-        assert not any(b"tulip" in body for body in kept)
+        bodies = [row.body for kind in RowKind for row in await house.rows(kind)]
+        assert not any(b"tulip" in body for body in bodies)
 
 
 async def test_a_flood_leaves_one_row_a_stretch(world: World) -> None:
@@ -124,7 +124,7 @@ async def test_a_person_is_one_on_all_channels(world: World) -> None:
         assert house.texts(room="lobby") == ["ok", FAST]
 
 
-async def test_a_crowded_conversation_is_told_once_for_all(world: World) -> None:
+async def test_a_crowded_conversation_gets_one_notice_for_all(world: World) -> None:
     """Its operator still gets through."""
     limited(world, person_per_minute=0, conversation_per_minute=6, conversation_burst=2)
     async with world.running() as house:
@@ -165,8 +165,8 @@ async def test_limits_that_are_read_again_hold_at_once(world: World) -> None:
     """For everybody; and for a channel, where what it names is counted anew."""
     async with world.running() as house:
         limited(world)
-        told = await house.ask("reload")
-        assert told["live"] == ["limits.person_per_minute", "limits.person_burst"]
+        text = await house.ask("reload")
+        assert text["live"] == ["limits.person_per_minute", "limits.person_burst"]
         for _ in range(3):
             await house.say("hello", "ben")
         assert house.texts("ben") == ["ok", "ok", FAST]
@@ -178,7 +178,7 @@ async def test_limits_that_are_read_again_hold_at_once(world: World) -> None:
         assert house.texts("ben")[3:] == ["ok"]
 
 
-async def test_it_is_said_in_the_writers_language(world: World) -> None:
+async def test_the_notice_is_in_the_writers_language(world: World) -> None:
     limited(world)
     async with world.running() as house:
         await house.say("/language de", "ben")
@@ -192,8 +192,8 @@ async def test_it_is_said_in_the_writers_language(world: World) -> None:
 # --- what is never closed ------------------------------------------------------------------------
 
 
-async def test_whoever_is_over_a_limit_can_still_stop_and_answer(world: World) -> None:
-    """What ends a turn, or what somebody waits for, always passes (P5)."""
+async def test_a_writer_over_a_limit_can_still_stop_and_answer(world: World) -> None:
+    """A message that ends a turn, or that a turn waits for, always passes (P5)."""
     limited(world, daily_messages=2)
     held = asyncio.Event()
     world.model.will((held, *says("never")))
@@ -214,10 +214,10 @@ async def test_commands_that_are_answered_at_once_have_a_lane_of_their_own(world
     async with world.running() as house:
         for text in ("one", "two", "three", "/whoami", "/whoami", "/whoami", "/help"):
             await house.say(text, "ben")
-        told = house.texts("ben")
-        assert told[2] == FAST
-        assert [text.startswith("You are `person:ben`") for text in told[3:5]] == [True, True]
-        assert told[5:] == [FAST]
+        texts = house.texts("ben")
+        assert texts[2] == FAST
+        assert [text.startswith("You are `person:ben`") for text in texts[3:5]] == [True, True]
+        assert texts[5:] == [FAST]
         assert len(await house.states("failed")) == 2
 
 
@@ -298,10 +298,10 @@ async def test_the_same_event_twice_counts_once(world: World) -> None:
         assert len(await house.states("failed")) == 1
 
 
-async def test_what_was_turned_away_is_not_taken_when_it_comes_again_after_a_restart(
+async def test_a_refused_message_is_not_taken_when_it_comes_again_after_a_restart(
     world: World,
 ) -> None:
-    """Its writer was told so, and it has ended in that state (P1)."""
+    """Its writer has read so, and it has ended in that state (P1)."""
     limited(world)
     keys = ("a", "b", "c", "d", "e")
     async with world.running() as house:
@@ -343,7 +343,7 @@ async def test_places_are_looked_at_once_a_start(
         monkeypatch.setattr(house.services.foundation.store, "select", noted)
         for room in ("hall", "hall", "lobby", "hall"):
             await house.services.ingress.admit(house.envelope(Said(text="x"), "ben", room=room))
-    places = [one.place for one in read if one.kind is RowKind.INBOX and one.place]
+    places = [row.place for row in read if row.kind is RowKind.INBOX and row.place]
     assert [place.rsplit("/", 2)[-2] for place in places] == ["hall", "lobby", "hall"]
 
 
@@ -416,7 +416,7 @@ async def test_only_so_many_buckets_are_remembered(
 # --- the day -------------------------------------------------------------------------------------
 
 
-async def test_a_full_day_is_told_once_and_over_at_midnight(world: World) -> None:
+async def test_a_full_day_gets_one_notice_and_is_over_at_midnight(world: World) -> None:
     """After a restart too; in each chat once."""
     limited(world, daily_messages=2, person_per_minute=0)
     async with world.running() as house:
@@ -447,9 +447,9 @@ async def test_a_kill_at_the_last_message_of_a_day_lets_none_through(
         else:
             world.store.before = _cut
         async with asyncio.TaskGroup() as group:
-            said = group.create_task(_said(house.services.ingress.admit(last)))
+            admission = group.create_task(_admitted(house.services.ingress.admit(last)))
             await house.settle()
-            said.cancel()
+            admission.cancel()
     world.store.heal()
     async with world.running() as house:
         again = await world.platforms["chat"].say(last)
@@ -460,7 +460,7 @@ async def test_a_kill_at_the_last_message_of_a_day_lets_none_through(
         assert house.texts("ben") == ["ok", "ok", FULL]
 
 
-async def _said(admitting: object) -> None:
+async def _admitted(admitting: object) -> None:
     """Wait for an admission that may never return, or be refused."""
     assert asyncio.iscoroutine(admitting)
     try:
@@ -484,7 +484,7 @@ async def test_yesterdays_counts_are_swept(world: World) -> None:
         assert await house.rows(RowKind.ALLOWANCE) == ()
 
 
-async def test_an_edit_of_what_was_turned_away_says_nothing(world: World) -> None:
+async def test_an_edit_of_a_refused_message_changes_nothing(world: World) -> None:
     """Or a flood could be edited into the history."""
     limited(world)
     async with world.running() as house:
@@ -495,7 +495,7 @@ async def test_an_edit_of_what_was_turned_away_says_nothing(world: World) -> Non
         await house.advance(20)
         await house.say("four", "ben")
         assert world.model.asked()[-1] == "user: four"
-        assert not any("tulip" in said for said in world.model.asked())
+        assert not any("tulip" in text for text in world.model.asked())
 
 
 async def test_edits_count_like_messages(world: World) -> None:
@@ -516,7 +516,7 @@ async def test_edits_count_like_messages(world: World) -> None:
 async def test_an_edit_over_a_limit_does_not_hide_the_message_that_it_is_about(
     world: World,
 ) -> None:
-    """Platforms give an edit its message's own id; what was turned away is nobody's original."""
+    """Platforms give an edit its message's own id; a refused message has no original to change."""
     world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=3))
     async with world.running() as house:
         await house.say("one", "ben")
@@ -529,7 +529,7 @@ async def test_an_edit_over_a_limit_does_not_hide_the_message_that_it_is_about(
         assert "tulip" in str(world.model.asked())
 
 
-async def test_what_is_turned_away_again_reads_few_rows(
+async def test_a_repeated_refusal_reads_few_rows(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flood is what is cheap to send, so it is cheap to refuse (P9)."""
@@ -583,7 +583,7 @@ async def test_a_flood_that_was_written_a_while_ago_is_counted_all_the_same(worl
         assert house.services.rate_limiter.refused == {"chat": 2}
 
 
-# --- what was written while nobody listened -------------------------------------------------------
+# --- what was written while the daemon was down ---------------------------------------------------
 
 HOUR_S = 3600.0
 TOLD = (
@@ -607,7 +607,7 @@ async def written(
     await house.settle()
 
 
-async def test_what_is_too_old_is_kept_and_told_once(
+async def test_a_message_that_is_too_old_is_stored_and_announced_once(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing of it is answered; what is younger is, with a word about the wait (P10)."""
@@ -624,18 +624,18 @@ async def test_what_is_too_old_is_kept_and_told_once(
         assert await house.states() == ["failed", "answered"]
         [late] = await house.rows(RowKind.INBOX, "failed")
         assert INBOX.of(late).content == TooOld(text="one\n\ntwo", count=2)
-        told = [vars(record) for record in caplog.records if record.msg == "message_too_old"]
-        assert [one["zeroclaw_fields"] for one in told] == [
+        logged = [vars(record) for record in caplog.records if record.msg == "message_too_old"]
+        assert [record["zeroclaw_fields"] for record in logged] == [
             {"channel": "chat", "conversation": late.conversation, "age_s": hours * 3_600}
             for hours in (3, 2)
         ]
-        assert [one.text for one in await house.transcript() if one.kind == "person"] == [
+        assert [item.text for item in await house.transcript() if item.kind == "person"] == [
             "one\n\ntwo",
             "three",
         ]
 
 
-async def test_what_is_turned_away_for_two_reasons_by_turns_leaves_two_rows(world: World) -> None:
+async def test_messages_refused_for_two_reasons_by_turns_leave_two_rows(world: World) -> None:
     """Each counts on beyond the other (P1)."""
     bounded(world)
     limited(world, person_burst=1)
@@ -651,7 +651,7 @@ async def test_what_is_turned_away_for_two_reasons_by_turns_leaves_two_rows(worl
         ]
 
 
-async def test_what_is_too_old_and_comes_again_is_kept_once(world: World) -> None:
+async def test_a_message_that_is_too_old_and_comes_again_is_stored_once(world: World) -> None:
     """Of operators as well, whom no limit counts; after a restart too (P1)."""
     bounded(world)
     async with world.running() as house:
@@ -660,30 +660,30 @@ async def test_what_is_too_old_and_comes_again_is_kept_once(world: World) -> Non
             replace(house.envelope(Said(text=text)), sent_at=sent_at) for text in ("one", "two")
         ]
         admit = house.services.ingress.admit
-        assert [await admit(one) for one in (*late, late[1])][2:] == [Duplicate()]
+        assert [await admit(envelope) for envelope in (*late, late[1])][2:] == [Duplicate()]
     async with world.running() as house:
         admit = house.services.ingress.admit
-        assert [await admit(one) for one in late] == [Duplicate()] * 2
-        kept = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
-        assert kept == [TooOld(text="one\n\ntwo", count=2)]
+        assert [await admit(envelope) for envelope in late] == [Duplicate()] * 2
+        contents = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        assert contents == [TooOld(text="one\n\ntwo", count=2)]
 
 
 async def test_a_flood_that_is_too_old_leaves_one_row_of_bounded_length(world: World) -> None:
-    """However much was written while nobody listened (P9)."""
+    """However much was written while the daemon was down (P9)."""
     bounded(world)
     async with world.running() as house:
         for number in range(60):
             await written(house, Said(text=f"{number} " + "x" * 1000), 3)
-        (kept,) = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
-        assert isinstance(kept, TooOld)
-        assert (len(kept.text), kept.count) == (MAX_STORED_CHARS, 60)
+        (content,) = [INBOX.of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        assert isinstance(content, TooOld)
+        assert (len(content.text), content.count) == (MAX_STORED_CHARS, 60)
         assert house.texts() == [TOLD]
         await written(house, Said(text="late"), 2, "ben")
         assert len(await house.rows(RowKind.INBOX, "failed")) == 2
 
 
-async def test_it_is_told_again_the_next_time(world: World) -> None:
-    """Not for each message, but for each time that somebody wrote into the void."""
+async def test_the_notice_comes_again_the_next_time(world: World) -> None:
+    """Not for each message, but for each time that the daemon was down."""
     bounded(world)
     async with world.running() as house:
         await written(house, Said(text="one"), 3)
@@ -693,7 +693,7 @@ async def test_it_is_told_again_the_next_time(world: World) -> None:
         assert house.texts() == [TOLD, "ok", TOLD]
 
 
-async def test_each_is_told_for_themselves_and_a_stranger_nothing(world: World) -> None:
+async def test_each_person_gets_a_notice_and_a_stranger_none(world: World) -> None:
     """In a group too (P4)."""
     bounded(world)
     async with world.running() as house:
@@ -716,7 +716,7 @@ async def test_a_call_that_is_too_old_does_not_run(world: World) -> None:
 
 
 async def test_a_message_that_is_too_old_counts_for_nothing(world: World) -> None:
-    """What is not answered uses up nobody's day; and its edit finds nothing."""
+    """A message without an answer uses up no day; and its edit finds nothing."""
     bounded(world)
     world.configure(limits=LimitsSettings(daily_messages=1))
     async with world.running() as house:
@@ -732,8 +732,8 @@ async def test_without_a_bound_all_is_answered_in_its_order(world: World) -> Non
     async with world.running() as house:
         for number in (3, 2, 1):
             await written(house, Said(text=f"{number} days"), 24 * number)
-        asked = [
+        texts = [
             request.messages[-1].content.partition("\n")[2] for request in world.model.requests
         ]
-        assert asked == ["3 days", "2 days", "1 days"]
+        assert texts == ["3 days", "2 days", "1 days"]
         assert house.texts()[0] == "ok\n\n_Answered 72 h after it was written._"

@@ -1,4 +1,4 @@
-"""What the limits make of one message: tables, and what holds for whatever is written."""
+"""How the limits decide about one message: tables, and what holds for any input."""
 
 from datetime import datetime, timedelta
 
@@ -34,12 +34,12 @@ def written(
     limits: RateLimits, *seconds: float, counters: Counters | None = None, place: str = "here"
 ) -> tuple[Counters, list[Over | None]]:
     """Write at these instants, one after another."""
-    told: list[Over | None] = []
+    results: list[Over | None] = []
     counters = counters or Counters()
     for second in seconds:
         counters, over = count_message(counters, limits, now=at(second), place=place, sent_at=None)
-        told.append(over)
-    return counters, told
+        results.append(over)
+    return counters, results
 
 
 def over(until: float, *, notify: bool) -> Over:
@@ -100,77 +100,79 @@ def test_a_rate_stands_in_place_of_what_it_names(
 # --- one bucket ----------------------------------------------------------------------------------
 
 
-def test_what_comes_at_once_is_taken_up_to_the_burst() -> None:
-    """Then nothing is, until all of it has drained; that is told once."""
-    _, told = written(TWO_AT_ONCE, 0, 0, 0, 5, 19.9, 20, 20, 20)
-    assert told == [
+def test_messages_at_once_are_taken_up_to_the_burst() -> None:
+    """Then nothing is, until all of it has drained; the writer reads that once."""
+    _, results = written(TWO_AT_ONCE, 0, 0, 0, 5, 19.9, 20, 20, 20)
+    assert results == [
         *(None, None, over(20, notify=True), over(20, notify=False), over(20, notify=False)),
         *(None, None, over(40, notify=True)),
     ]
 
 
 def test_who_writes_as_fast_as_it_drains_is_never_refused() -> None:
-    _, told = written(TWO_AT_ONCE, *range(0, 600, 10))
-    assert set(told) == {None}
+    _, results = written(TWO_AT_ONCE, *range(0, 600, 10))
+    assert set(results) == {None}
 
 
 def test_a_burst_after_a_pause_is_taken() -> None:
-    _, told = written(TWO_AT_ONCE, 0, 100, 100)
-    assert told == [None, None, None]
+    _, results = written(TWO_AT_ONCE, 0, 100, 100)
+    assert results == [None, None, None]
 
 
-def test_each_chat_is_told_of_a_stretch_once() -> None:
-    """Whoever floods many chats is no person, and the last of them hear nothing."""
+def test_each_chat_gets_one_notice_a_stretch() -> None:
+    """A person does not flood so many chats, so the last of them get no notice."""
     counters, _ = written(TWO_AT_ONCE, 0, 0)
-    tells: list[bool] = []
+    notified: list[bool] = []
     for number in (0, 0, 1, *range(2, MAX_NOTIFIED + 2)):
-        counters, [told] = written(TWO_AT_ONCE, 1, counters=counters, place=f"chat {number}")
-        assert told is not None
-        tells.append(told.notify)
-    assert tells == [True, False, *[True] * (MAX_NOTIFIED - 1), False, False]
+        counters, [result] = written(TWO_AT_ONCE, 1, counters=counters, place=f"chat {number}")
+        assert result is not None
+        notified.append(result.notify)
+    assert notified == [True, False, *[True] * (MAX_NOTIFIED - 1), False, False]
 
 
-def test_what_piled_up_counts_for_when_it_was_written() -> None:
+def test_a_backlog_counts_for_when_it_was_written() -> None:
     """An hour of ten messages, delivered at once when the daemon is back."""
     counters: Counters = Counters()
     for number in range(10):
         sent = at(number * 60)
-        counters, told = count_message(counters, TWO_AT_ONCE, now=at(3600), place="", sent_at=sent)
-        assert told is None
+        counters, result = count_message(
+            counters, TWO_AT_ONCE, now=at(3600), place="", sent_at=sent
+        )
+        assert result is None
 
 
 def test_nothing_is_written_in_the_future_nor_before_what_came_first() -> None:
-    """A platform's clock, or a header that somebody made up, earns nothing."""
-    counters, told = Counters(), None
+    """A platform's clock, or a forged header, earns nothing."""
+    counters, result = Counters(), None
     for sent in (at(0), at(0) - MINUTE * 60, at(0) + MINUTE * 60):
-        counters, told = count_message(counters, TWO_AT_ONCE, now=at(0), place="", sent_at=sent)
-    assert told == over(20, notify=True)
+        counters, result = count_message(counters, TWO_AT_ONCE, now=at(0), place="", sent_at=sent)
+    assert result == over(20, notify=True)
 
 
 def test_a_clock_that_was_set_back_makes_no_pause_longer() -> None:
     """It is over when a full bucket has drained, by the clock there is now."""
     counters, _ = written(TWO_AT_ONCE, 0, 0, 0)
-    counters, [told] = written(TWO_AT_ONCE, -86_400, counters=counters)
-    assert told == over(-86_380, notify=False)
-    _, [told] = written(TWO_AT_ONCE, -86_380, counters=counters)
-    assert told is None
+    counters, [result] = written(TWO_AT_ONCE, -86_400, counters=counters)
+    assert result == over(-86_380, notify=False)
+    _, [result] = written(TWO_AT_ONCE, -86_380, counters=counters)
+    assert result is None
 
 
 def test_a_calm_bucket_is_not_emptied_by_a_clock_that_was_set_back() -> None:
     counters, _ = written(TWO_AT_ONCE, 0, 0)
-    _, told = written(TWO_AT_ONCE, -60, counters=counters)
-    assert told == [over(-40, notify=True)]
+    _, results = written(TWO_AT_ONCE, -60, counters=counters)
+    assert results == [over(-40, notify=True)]
 
 
 def test_a_limit_that_changes_holds_at_once() -> None:
     """A pause that a slower rate made is cut, and a limit that is gone refuses nothing."""
     slow = RateLimits(person=Rate(per_minute=1, burst=2))
-    counters, told = written(slow, 0, 0, 0)
-    assert told[-1] == over(120, notify=True)
-    _, told = written(TWO_AT_ONCE, 10, 21, counters=counters)
-    assert told == [over(30, notify=False), over(30, notify=False)]
-    _, told = written(RateLimits(), 10, counters=counters)
-    assert told == [None]
+    counters, results = written(slow, 0, 0, 0)
+    assert results[-1] == over(120, notify=True)
+    _, results = written(TWO_AT_ONCE, 10, 21, counters=counters)
+    assert results == [over(30, notify=False), over(30, notify=False)]
+    _, results = written(RateLimits(), 10, counters=counters)
+    assert results == [None]
 
 
 # --- all of them ---------------------------------------------------------------------------------
@@ -180,36 +182,36 @@ ALL = RateLimits(
 )
 
 
-def test_what_one_limit_refuses_counts_against_no_other() -> None:
+def test_a_message_that_one_limit_refuses_counts_against_no_other() -> None:
     counters, _ = written(ALL, 0, 0)
-    after, [told] = written(ALL, 0, counters=counters)
-    assert told == Over(limit="conversation", until=at(20), notify=True)
+    after, [result] = written(ALL, 0, counters=counters)
+    assert result == Over(limit="conversation", until=at(20), notify=True)
     assert (after.person, after.day) == (counters.person, counters.day)
-    again, [told] = written(ALL, 0, counters=replace(after, conversation=None))
-    assert told is None
-    last, [told] = written(ALL, 0, counters=again)
-    assert told == Over(limit="person", until=at(30), notify=True)
+    again, [result] = written(ALL, 0, counters=replace(after, conversation=None))
+    assert result is None
+    last, [result] = written(ALL, 0, counters=again)
+    assert result == Over(limit="person", until=at(30), notify=True)
     assert (last.conversation, last.day) == (again.conversation, again.day)
 
 
-def test_a_crowded_chat_is_told_once_for_all_who_write_there() -> None:
+def test_a_crowded_chat_gets_one_notice_for_all_its_writers() -> None:
     counters, _ = written(ALL, 0, 0)
-    counters, [told] = written(ALL, 0, counters=counters)
-    assert told == Over(limit="conversation", until=at(20), notify=True)
-    _, [told] = written(ALL, 0, counters=replace(counters, person=None), place="elsewhere")
-    assert told == Over(limit="conversation", until=at(20), notify=False)
+    counters, [result] = written(ALL, 0, counters=counters)
+    assert result == Over(limit="conversation", until=at(20), notify=True)
+    _, [result] = written(ALL, 0, counters=replace(counters, person=None), place="elsewhere")
+    assert result == Over(limit="conversation", until=at(20), notify=False)
 
 
 def test_a_day_ends_at_midnight_utc() -> None:
-    """Twelve hours after these tests begin; each chat is told once a day."""
+    """Twelve hours after these tests begin; each chat gets one notice a day."""
     day = RateLimits(daily=2)
-    counters, told = written(day, 0, 1, 2, 3)
+    counters, results = written(day, 0, 1, 2, 3)
     full = Over(limit="day", until=at(43_200), notify=True)
-    assert told == [None, None, full, replace(full, notify=False)]
-    counters, told = written(day, 4, counters=counters, place="elsewhere")
-    assert told == [full]
-    _, told = written(day, 43_199, 43_200, 43_200, 43_200, counters=counters)
-    assert told == [replace(full, notify=False), None, None, replace(full, until=at(129_600))]
+    assert results == [None, None, full, replace(full, notify=False)]
+    counters, results = written(day, 4, counters=counters, place="elsewhere")
+    assert results == [full]
+    _, results = written(day, 43_199, 43_200, 43_200, 43_200, counters=counters)
+    assert results == [replace(full, notify=False), None, None, replace(full, until=at(129_600))]
 
 
 def test_commands_are_counted_apart_and_never_by_the_day() -> None:
@@ -223,7 +225,7 @@ def test_a_day_says_when_it_ends() -> None:
     assert ends_at(Day(begins_at=at(-43_200))) == at(43_200)
 
 
-# --- whatever is written -------------------------------------------------------------------------
+# --- properties, for any input ----------------------------------------------------------------------
 
 rates = st.builds(Rate, per_minute=st.integers(1, 600), burst=st.integers(1, 20))
 gaps = st.lists(st.floats(0, 40, allow_nan=False), min_size=1, max_size=80)
@@ -243,21 +245,21 @@ def test_no_stretch_of_time_holds_more_than_the_burst_and_the_rate(
 ) -> None:
     """Between any two messages that were taken; and no day holds more than it may."""
     limits = RateLimits(person=rate, daily=daily)
-    taken: list[datetime] = []
+    admitted: list[datetime] = []
     counters = Counters()
     for now in instants(gaps):
         counters, over = count_message(counters, limits, now=now, place="", sent_at=None)
-        taken += [now] if over is None else []
-    for first, began in enumerate(taken):
-        for last in range(first, len(taken)):
-            minutes = (taken[last] - began) / MINUTE
+        admitted += [now] if over is None else []
+    for first, began in enumerate(admitted):
+        for last in range(first, len(admitted)):
+            minutes = (admitted[last] - began) / MINUTE
             # An instant has no more than six digits after the second.
             assert last - first + 1 <= rate.burst + rate.per_minute * minutes + 1e-3
-    assert not daily or len(taken) <= daily
+    assert not daily or len(admitted) <= daily
 
 
 @given(rate=rates, pauses=st.lists(st.floats(0, 100, allow_nan=False), max_size=60))
-def test_whoever_writes_slowly_is_never_refused(rate: Rate, pauses: list[float]) -> None:
+def test_a_slow_writer_is_never_refused(rate: Rate, pauses: list[float]) -> None:
     now, counters = EPOCH, Counters()
     for pause in pauses:
         now += rate.drained_after(1) + timedelta(seconds=pause)
@@ -268,8 +270,8 @@ def test_whoever_writes_slowly_is_never_refused(rate: Rate, pauses: list[float])
 
 
 @given(rate=rates, gaps=gaps)
-def test_whoever_is_told_when_to_go_on_can(rate: Rate, gaps: list[float]) -> None:
-    """At that instant a whole burst is taken, whatever they wrote meanwhile."""
+def test_a_writer_may_go_on_at_the_announced_time(rate: Rate, gaps: list[float]) -> None:
+    """At that instant a whole burst is taken, with any messages in between."""
     counters, limits = Counters(), RateLimits(person=rate)
     until: datetime | None = None
     for now in instants(gaps):
@@ -286,18 +288,18 @@ def test_whoever_is_told_when_to_go_on_can(rate: Rate, gaps: list[float]) -> Non
 
 
 @given(rate=rates, gaps=gaps)
-def test_a_flood_is_told_once_a_stretch(rate: Rate, gaps: list[float]) -> None:
-    """Each time that it is told, a whole burst was taken since the last time."""
-    counters, taken = Counters(), 0
+def test_a_flood_gets_one_notice_a_stretch(rate: Rate, gaps: list[float]) -> None:
+    """Between two notices a whole burst was taken."""
+    counters, admitted = Counters(), 0
     for now in instants(gaps):
         counters, over = count_message(
             counters, RateLimits(person=rate), now=now, place="", sent_at=None
         )
         if over is None:
-            taken += 1
+            admitted += 1
         elif over.notify:
-            assert taken >= rate.burst
-            taken = 0
+            assert admitted >= rate.burst
+            admitted = 0
 
 
 @given(rate=rates, jumps=st.lists(st.integers(-100_000, 100_000), min_size=1, max_size=60))

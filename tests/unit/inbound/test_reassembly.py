@@ -58,9 +58,9 @@ async def send(
     quoted: tuple[Attachment, ...] = (),
 ) -> Admission:
     envelope = piece(house, text, more, who, room=room, files=files, quoted=quoted)
-    told = await house.world.platforms["chat"].say(envelope)
+    answer = await house.world.platforms["chat"].say(envelope)
     await house.settle()
-    return told
+    return answer
 
 
 async def test_a_text_in_pieces_is_one_message(world: World) -> None:
@@ -110,16 +110,16 @@ async def test_each_piece_has_its_time(world: World) -> None:
 async def test_an_album_has_the_bounds_of_one_message(world: World) -> None:
     """So many files, and so many bytes of all of them together."""
     world.configure(attachments=AttachmentSettings(max_per_message=2, max_message_bytes=1_000))
-    names = [Attachment(reference=one, name=one, media_type="x/y") for one in ("a", "b", "c")]
+    names = [Attachment(reference=name, name=name, media_type="x/y") for name in ("a", "b", "c")]
     world.platforms["chat"].files.update({"a": b"x" * 600, "b": b"y" * 600, "c": b"z"})
     async with world.running() as house:
         for name in names:
             await send(house, "", ALBUM, files=(name,))
         await house.advance(WINDOW_S)
-        told = world.model.requests[0].messages[-1].content
-        assert "1. `a`: text, 600 bytes" in told
-        assert "2. `b`: did not come" in told
-        assert "1 more file not taken" in told
+        content = world.model.requests[0].messages[-1].content
+        assert "1. `a`: text, 600 bytes" in content
+        assert "2. `b`: did not come" in content
+        assert "1 more file not taken" in content
 
 
 async def test_a_file_that_each_piece_of_a_text_answers_comes_once(world: World) -> None:
@@ -131,11 +131,11 @@ async def test_a_file_that_each_piece_of_a_text_answers_comes_once(world: World)
         await send(house, "one ", MORE, quoted=(file,))
         await send(house, "two ", MORE, quoted=(replace(file, reference="a, asked anew"),))
         await send(house, "three", quoted=(other,))
-        told = world.model.requests[0].messages[-1].content
-        assert told.startswith("one two three\n\n[Files that came with this message")
-        assert "1. `a`, with the message it replies to: text, 1 byte" in told
-        assert "2. `b`, with the message it replies to: text, 2 bytes" in told
-        assert "3. " not in told
+        content = world.model.requests[0].messages[-1].content
+        assert content.startswith("one two three\n\n[Files that came with this message")
+        assert "1. `a`, with the message it replies to: text, 1 byte" in content
+        assert "2. `b`, with the message it replies to: text, 2 bytes" in content
+        assert "3. " not in content
 
 
 async def test_files_of_ones_own_come_without_those_of_the_message_answered(world: World) -> None:
@@ -143,19 +143,19 @@ async def test_files_of_ones_own_come_without_those_of_the_message_answered(worl
     world.platforms["chat"].files["a"] = b"x"
     async with world.running() as house:
         await send(house, "see", files=(file,), quoted=(replace(file, name="b"),))
-        told = world.model.requests[0].messages[-1].content
-        assert "1. `a`: text, 1 byte" in told
-        assert "2. " not in told
+        content = world.model.requests[0].messages[-1].content
+        assert "1. `a`: text, 1 byte" in content
+        assert "2. " not in content
 
 
-async def test_somebody_else_in_the_group_joins_nothing(world: World) -> None:
+async def test_another_member_of_the_group_joins_nothing(world: World) -> None:
     """Nor do they part what they stand between (P2)."""
     async with world.running() as house:
         await send(house, "one ", MORE, "ben", room="room")
         await send(house, "hello", None, "ada", room="room")
         await send(house, "two", None, "ben", room="room")
-        asked = [request.messages[-1].content for request in world.model.requests]
-        assert asked == ["Ben: one two", "Ada: hello"]
+        texts = [request.messages[-1].content for request in world.model.requests]
+        assert texts == ["Ben: one two", "Ada: hello"]
 
 
 @pytest.mark.parametrize("command", ["/help", "/stop", "/new"])
@@ -181,8 +181,8 @@ async def test_a_press_in_between_ends_a_text(world: World) -> None:
         await house.press("deny")
         await send(house, "two")
         await house.advance(WINDOW_S)
-        asked = [line for line in world.model.asked() if line.startswith("user:")]
-        assert asked == ["user: poke it", "user: one ", "user: two"]
+        texts = [line for line in world.model.asked() if line.startswith("user:")]
+        assert texts == ["user: poke it", "user: one ", "user: two"]
 
 
 async def test_a_file_and_forwarded_words_are_no_rest_of_a_text(world: World) -> None:
@@ -195,7 +195,7 @@ async def test_a_file_and_forwarded_words_are_no_rest_of_a_text(world: World) ->
         assert await house.states() == ["answered", "answered"]
 
 
-async def test_a_kill_after_the_last_piece_that_came_keeps_nobody_waiting_for_ever(
+async def test_a_kill_after_the_last_piece_that_came_delays_no_answer_for_ever(
     world: World,
 ) -> None:
     """Nothing more comes, and the turn begins a moment after the start (P1)."""
@@ -207,7 +207,7 @@ async def test_a_kill_after_the_last_piece_that_came_keeps_nobody_waiting_for_ev
         assert house.texts() == ["ok"]
 
 
-async def test_what_was_said_after_a_text_ends_it_over_a_restart_too(world: World) -> None:
+async def test_a_message_after_a_text_ends_it_over_a_restart_too(world: World) -> None:
     async with world.running() as house:
         await house.say("/halt")
         await send(house, "one ", MORE)
@@ -216,15 +216,15 @@ async def test_what_was_said_after_a_text_ends_it_over_a_restart_too(world: Worl
     async with world.running() as house:
         await send(house, "three")
         await house.say("/resume")
-        asked = [line for line in world.model.asked() if line.startswith("user:")]
-        assert asked == ["user: one ", "user: two", "user: three"]
+        texts = [line for line in world.model.asked() if line.startswith("user:")]
+        assert texts == ["user: one ", "user: two", "user: three"]
 
 
 @pytest.mark.parametrize("hours", [-3, 3])
-async def test_a_clock_that_is_set_holds_up_nobody_and_parts_nothing(
+async def test_a_clock_that_is_set_delays_no_answer_and_parts_nothing(
     world: World, hours: int
 ) -> None:
-    """The wait is measured on the clock that nobody sets (P2)."""
+    """The wait is measured on the monotonic clock (P2)."""
     async with world.running() as house:
         await send(house, "one ", MORE)
         world.clock.leap(timedelta(hours=hours))
@@ -268,7 +268,7 @@ async def test_a_full_backlog_takes_the_rest_of_what_it_took(world: World) -> No
         assert world.model.asked() == ["user: one two"]
 
 
-async def test_what_is_edited_before_the_turn_is_changed_in_its_place(world: World) -> None:
+async def test_a_piece_edited_before_the_turn_is_changed_in_its_place(world: World) -> None:
     """And what is withdrawn is left out; the rest still joins."""
     async with world.running() as house:
         await send(house, "one ", MORE)
@@ -281,7 +281,7 @@ async def test_what_is_edited_before_the_turn_is_changed_in_its_place(world: Wor
         assert sorted(await house.states()) == ["answered", "joined", "joined", "superseded"]
 
 
-async def test_the_rest_of_what_was_withdrawn_is_a_message(world: World) -> None:
+async def test_the_rest_of_a_withdrawn_text_is_a_message(world: World) -> None:
     async with world.running() as house:
         await send(house, "one ", MORE)
         await house.withdraw("p1")
@@ -331,7 +331,7 @@ async def test_a_piece_is_waited_for_before_it_is_committed(world: World) -> Non
         assert pieces.remaining_s("run") == 0
 
 
-async def test_the_same_piece_twice_is_one(world: World) -> None:
+async def test_the_same_piece_twice_is_taken_once(world: World) -> None:
     """Each keeps its own key (P1)."""
     async with world.running() as house:
         first, last = piece(house, "one ", MORE), piece(house, "two")
@@ -421,7 +421,7 @@ async def hand_over(house: House, envelope: Envelope) -> None:
 
 
 async def test_a_slash_where_a_text_was_cut_commands_nothing(world: World) -> None:
-    """Else whoever wrote what an operator pastes would command in their name (P3)."""
+    """Else the author of a text that an operator pastes would command in their name (P3)."""
     async with world.running() as house:
         more = replace(MORE, room=4)
         await hand_over(house, replace(piece(house, "read this:", more), sent_at=world.clock.now()))
@@ -442,7 +442,7 @@ async def test_what_a_person_types_after_a_long_text_is_obeyed(world: World) -> 
 
 
 async def test_a_stop_is_obeyed_wherever_it_stands(world: World) -> None:
-    """It only ends something, and nobody waits for it."""
+    """It only ends something, and no text waits for it."""
     async with world.running() as house:
         await hand_over(house, replace(piece(house, "one", MORE), sent_at=world.clock.now()))
         await hand_over(house, command(house, "/stop"))

@@ -21,7 +21,7 @@ from zeroclaw.store import PAGE, Append, Delete, LogEntry, LogKind, Query, RowKi
 FORGED = "zc-receipt-1767268800-" + "A" * 43
 
 
-async def looked(world: World) -> str:
+async def look_once(world: World) -> str:
     """Have the model look once, in a process that ends; return the receipt."""
     world.model.will(LOOK)
     async with world.running() as house:
@@ -60,7 +60,7 @@ async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
 @pytest.mark.parametrize("restarts", [0, 1, 2])
 async def test_a_receipt_proves_no_other_result(world: World, restarts: int) -> None:
     """Whoever changes a stored result has no receipt for it, as long as its key is kept (P7, S2-18)."""
-    token = await looked(world)
+    token = await look_once(world)
     for _ in range(restarts):
         async with world.running() as house:
             [found] = await house.services.receipts.verify(token)
@@ -71,14 +71,14 @@ async def test_a_receipt_proves_no_other_result(world: World, restarts: int) -> 
         assert found["verdict"] == "false"
 
 
-@pytest.mark.parametrize("gone", ["key", "call"])
+@pytest.mark.parametrize("lost_part", ["key", "call"])
 async def test_a_receipt_whose_key_or_call_is_gone_is_of_an_earlier_run(
-    world: World, gone: str
+    world: World, lost_part: str
 ) -> None:
     """Nothing can verify it, and the conversation's record shows that it was issued (P7)."""
-    token = await looked(world)
+    token = await look_once(world)
     since_s = 0.0
-    if gone == "key":
+    if lost_part == "key":
         since_s = world.clock.now().timestamp() + 1
     else:
         calls = await world.store.select(Query(kind=RowKind.ACTION))
@@ -107,11 +107,11 @@ async def test_a_summary_makes_no_changed_result_true(world: World, changed: byt
 
 
 async def rewrite_journal(world: World, text: bytes, by: bytes) -> None:
-    """Write the one journal anew with another text in it, as somebody could who has the disk."""
+    """Write the one journal anew with another text in it, as a person with access to the disk could."""
     [stream] = await world.store.streams(LogKind.JOURNAL)
     stored = await world.store.read(LogKind.JOURNAL, stream)
-    bodies = [one.body.replace(text, by) for one in stored]
-    assert bodies != [one.body for one in stored]
+    bodies = [entry.body.replace(text, by) for entry in stored]
+    assert bodies != [entry.body for entry in stored]
     appended = [Append(log=LogKind.JOURNAL, stream=stream, body=body) for body in bodies]
     trimmed = Trim(log=LogKind.JOURNAL, stream=stream, before=stored[-1].sequence + 1)
     await world.store.write(*appended, trimmed)
@@ -172,7 +172,7 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
 
     A damaged one proves nothing, neither that it is true nor that it is false.
     """
-    token = await looked(world)
+    token = await look_once(world)
     [stream] = await world.store.streams(LogKind.AUDIT)
     if not is_whole:
         body, _ = audit.link("", audit.Entry(kind=audit.Kind.REVOKED, at=world.clock.now()))
@@ -205,7 +205,7 @@ async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
         await house.say("look again")
         [new] = receipt.find_tokens(world.model.requests[-1].messages[-1].content)
         found = await house.services.receipts.verify(f"{old} {new} {FORGED}")
-    assert [one["verdict"] for one in found] == [
+    assert [result["verdict"] for result in found] == [
         "unchecked" if damaged == STREAM else "removed",
         "valid",
         of_a_forged_one,
@@ -213,22 +213,22 @@ async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
 
 
 async def test_a_journal_that_can_not_be_read_ends_no_check(world: World) -> None:
-    """What is in it is known from the audit; what nothing knows might be in it (P7, P10)."""
+    """The audit knows what is in it; an unknown receipt might be in it (P7, P10)."""
     world.model.will(LOOK, says("seen"), LOOK)
     async with world.running() as house:
         await house.say("look")
-        [there] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+        [first] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
         [stream] = await world.store.streams(LogKind.JOURNAL)
         await house.say("look again", "ben")
-        [here] = receipt.find_tokens(world.model.requests[-1].messages[-1].content)
+        [second] = receipt.find_tokens(world.model.requests[-1].messages[-1].content)
         await world.store.write(Append(log=LogKind.JOURNAL, stream=stream, body=b"damaged"))
-        found = await house.services.receipts.verify(f"{there} {here} {FORGED}")
-    assert [one["verdict"] for one in found] == ["removed", "valid", "unchecked"]
+        found = await house.services.receipts.verify(f"{first} {second} {FORGED}")
+    assert [result["verdict"] for result in found] == ["removed", "valid", "unchecked"]
 
 
 async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world: World) -> None:
     """The audit of the conversation knows it; read once, and a made-up one stays false (P7, K27)."""
-    token = await looked(world)
+    token = await look_once(world)
     world.clock.leap(timedelta(days=100))
     world.model.will(says(f"It ran: {token}"), says(f"It ran: {FORGED}"))
     async with world.running() as house:
@@ -236,14 +236,16 @@ async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world
         await house.say("did it?")
         await house.say("really?")
         true, false = house.receipts(back=2), house.receipts()
-        assert [one.line()[:36] for one in true] == ["receipt of an earlier run: look · ok"]
+        assert [receipt_.line()[:36] for receipt_ in true] == [
+            "receipt of an earlier run: look · ok"
+        ]
         assert false == ()
         assert "⚠️ false receipt" in house.texts()[-1]
 
 
 async def test_a_disk_that_fails_to_read_makes_no_receipt_false(world: World) -> None:
-    """The turn is tried again, as with whatever else can't be read for a while (P7)."""
-    token = await looked(world)
+    """The turn is tried again, as after any failed read (P7)."""
+    token = await look_once(world)
     world.clock.leap(timedelta(days=100))
     world.model.will(says(f"It ran: {token}"), says(f"It ran: {token}"))
     read, failures = world.store.read, ["the disk failed to read"]
@@ -261,17 +263,17 @@ async def test_a_disk_that_fails_to_read_makes_no_receipt_false(world: World) ->
         await house.say("did it?")
         await house.advance(sweep.EVERY_S + 2)
         assert failures == []
-        assert [one.line()[:36] for one in house.receipts()] == [
+        assert [receipt_.line()[:36] for receipt_ in house.receipts()] == [
             "receipt of an earlier run: look · ok"
         ]
 
 
 async def test_a_damaged_audit_holds_up_no_chat(world: World) -> None:
     """It proves nothing, so a receipt that only it knew counts as false; the answer comes (P9)."""
-    token = await looked(world)
+    token = await look_once(world)
     [stream] = await world.store.streams(LogKind.AUDIT)
     whole = await world.store.read(LogKind.AUDIT, stream)
-    damaged = (b"{}", *(one.body for one in whole))
+    damaged = (b"{}", *(entry.body for entry in whole))
     await world.store.write(
         *(Append(log=LogKind.AUDIT, stream=stream, body=body) for body in damaged),
         Trim(log=LogKind.AUDIT, stream=stream, before=len(whole) + 1),
@@ -280,7 +282,9 @@ async def test_a_damaged_audit_holds_up_no_chat(world: World) -> None:
     async with world.running() as house:
         await house.say("did it?")
         await house.say("really?")
-        assert [(one.tool, one.outcome) for one in house.receipts(back=2)] == [("look", "ok")]
+        assert [(receipt_.tool, receipt_.outcome) for receipt_ in house.receipts(back=2)] == [
+            ("look", "ok")
+        ]
         assert FORGED not in house.texts()[-1]
 
 
@@ -312,8 +316,8 @@ async def noted(store: MemoryStore) -> int:
 
 async def with_two_chains() -> Counted:
     store = Counted()
-    both = [Append(log=LogKind.AUDIT, stream=stream, body=BODY) for stream in (HERE, THERE)]
-    await store.write(*both)
+    writes = [Append(log=LogKind.AUDIT, stream=stream, body=BODY) for stream in (HERE, THERE)]
+    await store.write(*writes)
     return store
 
 
@@ -333,12 +337,12 @@ async def test_a_restart_notes_only_what_has_moved() -> None:
     store = await with_two_chains()
     await Anchors(store, ManualClock()).anchor()
     assert await noted(store) == 2
-    odd = (b"damaged", BODY)  # neither is an anchor
-    await store.write(*(Append(log=LogKind.AUDIT, stream=STREAM, body=body) for body in odd))
+    damaged = (b"damaged", BODY)  # neither is an anchor
+    await store.write(*(Append(log=LogKind.AUDIT, stream=STREAM, body=body) for body in damaged))
     await store.write(Append(log=LogKind.AUDIT, stream=HERE, body=BODY))
     anchors = Anchors(store, ManualClock())
     await anchors.anchor()
-    assert await noted(store) == 2 + len(odd) + 1
+    assert await noted(store) == 2 + len(damaged) + 1
     assert len(anchors) == 2
 
 

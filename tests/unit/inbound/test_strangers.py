@@ -44,7 +44,7 @@ def call(house: House) -> CardCall:
 
 
 def code_of(house: House, who: str = "mallory") -> str:
-    """The code that a stranger was told first."""
+    """The code in a stranger's first answer."""
     return house.texts(who)[0].split("`")[1]
 
 
@@ -66,10 +66,10 @@ async def test_a_channel_can_ask_who_is_let_in(world: World) -> None:
     """Before it makes calls for them (P4)."""
     async with world.running():
         admits = world.contexts["chat"].admits
-        assert [admits(one) for one in ("ada", "mallory")] == [True, False]
+        assert [admits(sender) for sender in ("ada", "mallory")] == [True, False]
 
 
-async def test_an_id_that_nobody_vouches_for_gets_none(world: World) -> None:
+async def test_an_unverified_id_gets_none(world: World) -> None:
     """Nobody could say who would be let in (P4)."""
     async with world.running() as house:
         envelope = Envelope(
@@ -123,7 +123,7 @@ async def test_a_crowd_at_the_same_instant_is_counted(world: World) -> None:
         assert len(await house.rows(RowKind.STRANGER)) == 3
 
 
-async def test_a_stranger_who_cannot_be_answered_is_nobodys_trouble(world: World) -> None:
+async def test_a_stranger_who_cannot_be_answered_troubles_no_other_person(world: World) -> None:
     """The platform refuses the code: operators see their card, and no alarm."""
     world.platforms["chat"].will("send", ChannelRejected("blocked"))
     async with world.running() as house:
@@ -158,7 +158,7 @@ async def test_a_press_at_the_deadline_has_lost(world: World) -> None:
         assert house.endings() == [("expired", "")]
 
 
-async def test_a_deadline_that_passed_while_nobody_looked_counts(world: World) -> None:
+async def test_a_deadline_that_passed_while_the_daemon_was_down_counts(world: World) -> None:
     """A restart ends what is over, and goes on waiting for the rest (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
@@ -214,8 +214,8 @@ async def test_a_card_that_is_sent_late_shows_the_end(world: World) -> None:
 
         platform.before = hold
         await house.say("let me in", "mallory")
-        told = await house.ask("pair", words=f"approve {code_of(house)}")
-        assert told == {"text": "approved: chat:mallory", "changed": True}
+        reply = await house.ask("pair", words=f"approve {code_of(house)}")
+        assert reply == {"text": "approved: chat:mallory", "changed": True}
         may_go.set()
         await house.settle()
         assert house.endings() == [("approved", "the operator on this machine")]
@@ -233,15 +233,15 @@ async def test_a_card_that_is_refused_leaves_the_question_open(world: World) -> 
 
 
 async def test_a_deadline_that_loses_a_race_is_looked_at_again(world: World) -> None:
-    """Another write came between its look and its commit (P5)."""
+    """Another write came between its read and its commit (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
 
-        def taken(_commit: Commit) -> None:
+        def lose_race(_commit: Commit) -> None:
             world.store.before = None
-            raise Conflict("somebody was first")
+            raise Conflict("another writer was first")
 
-        world.store.before = taken
+        world.store.before = lose_race
         await house.advance(3600)
         assert house.endings() == [("expired", "")]
 
@@ -258,7 +258,7 @@ async def test_status_counts_who_waits(world: World) -> None:
 # --- numbers and lists ---------------------------------------------------------------------------
 
 
-async def test_somebody_else_cannot_use_the_number(world: World) -> None:
+async def test_another_person_cannot_use_the_number(world: World) -> None:
     """To Ben the number names nothing (P4)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
@@ -301,21 +301,21 @@ async def test_a_day_later_nothing_is_left(world: World) -> None:
         await house.say("let me in", "mallory")
         await house.advance(3600 * 26)
         assert await house.rows(RowKind.STRANGER) == ()
-        kept = [row.body for row in await house.rows(RowKind.OUTBOX)]
-        assert not any(code_of(house).encode() in body for body in kept)
+        bodies = [row.body for row in await house.rows(RowKind.OUTBOX)]
+        assert not any(code_of(house).encode() in body for body in bodies)
 
 
 # --- `/pair` and `zeroclaw pair`: lists, answers by code or id, and who is revoked ----------------
 
 
 async def console(house: House, words: str) -> tuple[object, object]:
-    """What `zeroclaw pair` is told."""
-    told = await house.ask("pair", words=words)
-    return told["text"], told["changed"]
+    """The answer to `zeroclaw pair`."""
+    reply = await house.ask("pair", words=words)
+    return reply["text"], reply["changed"]
 
 
-async def test_a_code_that_somebody_reads_out_lets_them_in(world: World) -> None:
-    """In a chat, whatever its case; the card shows it (P5)."""
+async def test_a_code_that_a_stranger_reads_out_lets_them_in(world: World) -> None:
+    """In a chat, in any case; the card shows it (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
         await house.say(f"/pair approve {code_of(house).lower()}")
@@ -359,11 +359,11 @@ NONSENSE = {
 }
 
 
-@pytest.mark.parametrize(("words", "told"), NONSENSE.values(), ids=NONSENSE)
-async def test_what_makes_no_sense_is_one_line(world: World, words: str, told: str) -> None:
+@pytest.mark.parametrize(("words", "reply"), NONSENSE.values(), ids=NONSENSE)
+async def test_what_makes_no_sense_is_one_line(world: World, words: str, reply: str) -> None:
     """It says what is wrong and changes nothing (P10)."""
     async with world.running() as house:
-        assert await console(house, words) == (told, False)
+        assert await console(house, words) == (reply, False)
         assert world.store.commits == []
 
 
@@ -376,7 +376,7 @@ async def test_only_operators_may_use_it(world: World) -> None:
 
 
 async def test_the_list_shows_who_waits_and_what_was_decided(world: World) -> None:
-    """Without codes, because nobody keeps them (P4)."""
+    """Without codes, because they are not stored (P4)."""
     async with world.running() as house:
         assert (await console(house, ""))[
             0
@@ -403,27 +403,27 @@ async def test_the_first_operator_is_listed_as_one(world: World) -> None:
 
 
 async def test_a_lost_race_is_planned_anew(world: World) -> None:
-    """Somebody answers on the card in the same instant: once, and the other is told so (P5)."""
+    """A person answers on the card in the same instant: one answer counts, the other reads so (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
 
-        def taken(_commit: Commit) -> None:
+        def lose_race(_commit: Commit) -> None:
             world.store.before = None
-            raise Conflict("somebody was first")
+            raise Conflict("another writer was first")
 
-        world.store.before = taken
+        world.store.before = lose_race
         assert await console(house, "deny chat:mallory") == ("denied: chat:mallory", True)
 
 
-async def test_a_race_that_never_ends_is_told(world: World) -> None:
+async def test_a_race_that_never_ends_is_reported(world: World) -> None:
     """After a few tries, with what to do (P10)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
 
-        def taken(_commit: Commit) -> None:
-            raise Conflict("somebody was first")
+        def lose_race(_commit: Commit) -> None:
+            raise Conflict("another writer was first")
 
-        world.store.before = taken
+        world.store.before = lose_race
         with pytest.raises(
             Conflict, match="others kept changing what this depends on, 8 times: try again"
         ):
@@ -457,15 +457,15 @@ async def test_who_is_revoked_meets_silence_and_may_come_back(
         )
     async with world.running() as house:
         assert await house.say("hello", who) == Ignored()
-        told = await console(house, f"approve {what}")
-        assert told == (f"approved: `{name}` is let in again", True)
+        reply = await console(house, f"approve {what}")
+        assert reply == (f"approved: `{name}` is let in again", True)
         await house.say("hello", who)
         assert house.texts(who) == ["ok"]
         assert await house.rows(RowKind.PERSON) == ()
 
 
-def is_stop(one: Write | Row) -> bool:
-    return isinstance(one, Put | Row) and b'"cause":"revoked"' in one.body
+def is_stop(write: Write | Row) -> bool:
+    return isinstance(write, Put | Row) and b'"cause":"revoked"' in write.body
 
 
 def holding_stops(world: World) -> asyncio.Event:
@@ -515,7 +515,7 @@ async def test_a_late_stop_of_a_revoked_person_leaves_nothing_of_an_erased_chat(
         assert not any(map(is_stop, await house.rows(RowKind.INBOX)))
 
 
-async def test_what_is_erased_as_its_writer_is_revoked_holds_up_nothing(world: World) -> None:
+async def test_a_message_erased_as_its_writer_is_revoked_delays_nothing(world: World) -> None:
     """It was found while it waited; their other messages are stopped all the same."""
     world.model.will(POKE)
     async with world.running() as house:
@@ -526,8 +526,10 @@ async def test_what_is_erased_as_its_writer_is_revoked_holds_up_nothing(world: W
         async def erase(writes: tuple[Write, ...]) -> None:
             if any(isinstance(write, Put) and write.key == two.key for write in writes):
                 world.store.meanwhile = None
-                gone = Delete(kind=three.kind, key=three.key)
-                await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+                deletion = Delete(kind=three.kind, key=three.key)
+                await world.store.commit(
+                    Commit(point=DurablePoint.HOUSEKEEPING, writes=(deletion,))
+                )
 
         world.store.meanwhile = erase
         await console(house, "revoke ben")
@@ -537,7 +539,7 @@ async def test_what_is_erased_as_its_writer_is_revoked_holds_up_nothing(world: W
         assert [row.state for row in await house.rows(RowKind.TURN)] == ["closed"]
 
 
-async def test_a_new_name_brings_nobody_back(world: World) -> None:
+async def test_a_new_name_brings_no_revoked_person_back(world: World) -> None:
     """The ids stay out that were theirs, until an operator says otherwise (P4)."""
     async with world.running() as house:
         await console(house, "revoke ben")
@@ -545,8 +547,8 @@ async def test_a_new_name_brings_nobody_back(world: World) -> None:
         world.configure(people=(ada, PersonSettings(name="benno", ids=("chat:ben",))))
         await house.ask("reload")
         assert await house.say("hello", "ben") == Ignored()
-        told = await console(house, "approve chat:ben")
-        assert told == ("approved: `person:ben` is let in again", True)
+        reply = await console(house, "approve chat:ben")
+        assert reply == ("approved: `person:ben` is let in again", True)
         await house.say("hello", "ben")
         assert house.texts("ben") == ["ok"]
 
@@ -574,7 +576,7 @@ async def test_an_operator_who_was_revoked_comes_back_as_none(world: World) -> N
         assert house.texts("mallory")[-1].endswith("Roles: none.")
 
 
-async def test_nobody_locks_themselves_out(world: World) -> None:
+async def test_an_operator_can_not_lock_themselves_out(world: World) -> None:
     """An operator can't revoke themselves from a chat; the console can (P10)."""
     async with world.running() as house:
         await house.say("/pair revoke ada")
@@ -593,8 +595,8 @@ async def test_who_was_revoked_before_they_had_a_name_may_come_back(world: World
     world.configure(people=(*CONFIG.people, cleo))
     async with world.running() as house:
         assert await house.say("hello", "cleo") == Ignored()
-        told = await console(house, "approve chat:cleo")
-        assert told == ("approved: `chat:cleo` is let in again", True)
+        reply = await console(house, "approve chat:cleo")
+        assert reply == ("approved: `chat:cleo` is let in again", True)
         await house.say("hello", "cleo")
         assert house.texts("cleo")[-1] == "ok"
 
@@ -625,13 +627,13 @@ async def test_an_id_that_no_platform_gives_out_meets_silence(world: World) -> N
     async with world.running() as house:
         assert await house.say("let me in", "m" * 321) == Ignored()
         place = replace(house.place("mallory"), chat="c" * 1_400)
-        said = replace(house.envelope(Said(text="let me in"), "mallory"), address=place)
-        assert await world.platforms["chat"].say(said) == Ignored()
+        envelope = replace(house.envelope(Said(text="let me in"), "mallory"), address=place)
+        assert await world.platforms["chat"].say(envelope) == Ignored()
         assert await house.rows(RowKind.STRANGER) == ()
 
 
 async def test_an_older_card_does_not_let_in_who_was_revoked(world: World) -> None:
-    """Revoking answers what is still asked about them; whoever presses is told so (P5)."""
+    """Revoking answers the open question about them; a later press reads so (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
         await console(house, "revoke chat:mallory")

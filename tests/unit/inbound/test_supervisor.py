@@ -38,7 +38,7 @@ class Frail(ScriptedChannel):
     Attributes:
         ends: What ends each life; None returns, and nothing left to raise keeps it up.
         up_s: How long it is up before that.
-        heard: What comes as soon as it is up.
+        arriving: Messages that come as soon as it is up.
         closing: What `aclose` raises.
     """
 
@@ -50,13 +50,13 @@ class Frail(ScriptedChannel):
         self.closing: Exception | None = None
         self.closed = 0
         self.lives = 0
-        self.heard: tuple[Envelope, ...] = ()
+        self.arriving: tuple[Envelope, ...] = ()
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         self.lives += 1
         ready()
-        for one in self.heard:
-            await admit(one)
+        for envelope in self.arriving:
+            await admit(envelope)
         if not self.ends:
             await asyncio.get_running_loop().create_future()
         await self.clock.sleep(self.up_s)
@@ -72,11 +72,11 @@ class Frail(ScriptedChannel):
 
 
 class Rig:
-    """A supervisor, and what it told."""
+    """A supervisor, and its notices."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.told: list[tuple[str, str]] = []
+        self.notices: list[tuple[str, str]] = []
         self.ready: list[str] = []
         self.log = Facts()
         self.supervisor = Supervisor(
@@ -86,8 +86,8 @@ class Rig:
     async def admit(self, _envelope: Envelope) -> Admission:
         return Accepted()
 
-    async def tell(self, name: str, says: Localized) -> None:
-        self.told.append((name, says.to("en")))
+    async def tell(self, name: str, notice: Localized) -> None:
+        self.notices.append((name, notice.to("en")))
 
     async def keep(self, channel: Frail, make: Callable[[], Channel] | None = None) -> None:
         await self.supervisor.keep(
@@ -103,7 +103,7 @@ CUT = ChannelUnavailable("the line was cut")
 
 
 async def test_a_channel_that_is_cut_is_started_again_with_growing_pauses() -> None:
-    """1, 2, 4 … s, while somebody may be waiting; after a steady time it begins anew."""
+    """1, 2, 4 … s, while a person may be waiting; after a steady time it begins anew."""
     rig = Rig()
     channel = Frail(rig.clock, *[CUT] * 9)
     async with asyncio.TaskGroup() as group:
@@ -126,13 +126,13 @@ async def test_a_channel_that_is_cut_is_started_again_with_growing_pauses() -> N
 
 
 @pytest.mark.parametrize(("fault", "last"), [(CUT, 1), (RuntimeError("a fault"), 8)])
-async def test_a_line_that_is_cut_now_and_then_keeps_nobody_waiting(
+async def test_a_line_that_is_cut_now_and_then_delays_no_person(
     fault: Exception, last: float
 ) -> None:
     """Where people were heard since the last cut it begins anew; not so after a fault in the code."""
     rig = Rig()
     channel = Frail(rig.clock, CUT, CUT, CUT, fault)
-    heard = Envelope(
+    envelope = Envelope(
         address=Address(channel="chat", account="bot", chat="7", direct=True),
         sender=Sender(id="7", verified=True),
         dedup=("1",),
@@ -143,28 +143,28 @@ async def test_a_line_that_is_cut_now_and_then_keeps_nobody_waiting(
         await rig.clock.settle()
         for pause_s in (1, 2, 4):
             assert rig.clock.sleeping() == (pause_s,)
-            channel.heard = (heard,) if pause_s == 4 else ()
+            channel.arriving = (envelope,) if pause_s == 4 else ()
             await rig.clock.advance(pause_s)
         assert rig.clock.sleeping() == (last,)
         task.cancel()
 
 
-async def test_the_operator_is_told_once_that_a_channel_keeps_failing() -> None:
+async def test_the_operator_reads_once_that_a_channel_keeps_failing() -> None:
     """One cut line is no news; the third in a row is, the fourth is not again."""
     rig = Rig()
     channel = Frail(rig.clock, *[CUT] * 5)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(rig.keep(channel))
         await rig.clock.advance(1)
-        assert rig.told == []
+        assert rig.notices == []
         await rig.clock.advance(60)
-        assert rig.told == [("chat", "`chat` keeps failing: the line was cut. I go on trying.")]
+        assert rig.notices == [("chat", "`chat` keeps failing: the line was cut. I go on trying.")]
         assert channel.lives == 6
         assert channel.closed == 5
         task.cancel()
 
 
-async def test_the_operator_is_told_once_that_calls_are_refused_and_receiving_fails_too() -> None:
+async def test_the_operator_reads_once_that_calls_are_refused_and_receiving_fails_too() -> None:
     """What fails second is no news, until the channel is down for good."""
     rig = Rig()
     refused = ChannelUnauthorized("the token was refused")
@@ -175,18 +175,18 @@ async def test_the_operator_is_told_once_that_calls_are_refused_and_receiving_fa
         await rig.clock.settle()
         for times in range(1, 5):
             await rig.supervisor.note_refused("chat", "the login was refused", times)
-        says = ("chat", "`chat` keeps failing: the login was refused. I go on trying.")
-        assert rig.told == [says]
+        expected = ("chat", "`chat` keeps failing: the login was refused. I go on trying.")
+        assert rig.notices == [expected]
         await rig.clock.advance(STEADY_S)
         channel.up_s = 0
         channel.ends.extend([refused] * MAX_REFUSED)
         for _ in range(1, MAX_REFUSED):
             await rig.clock.advance(REFUSED_S)
     down = ("chat", "`chat` is down until you act: the token was refused")
-    assert rig.told == [says, down]
+    assert rig.notices == [expected, down]
 
 
-async def test_receiving_that_still_fails_when_calls_are_answered_again_is_told() -> None:
+async def test_receiving_that_still_fails_when_calls_are_answered_again_is_reported() -> None:
     """Who mended the one knows nothing of the other."""
     rig = Rig()
     async with asyncio.TaskGroup() as group:
@@ -199,32 +199,32 @@ async def test_receiving_that_still_fails_when_calls_are_answered_again_is_told(
         channel.up_s = 0
         for _ in range(NOTICE_AFTER):
             await rig.clock.advance(15)
-        assert len(rig.told) == 1
+        assert len(rig.notices) == 1
         await rig.supervisor.note_refused("chat", "", 0)
         for _ in range(2):
             await rig.clock.advance(15)
             cut = ("chat", "`chat` keeps failing: the line was cut. I go on trying.")
-            assert rig.told[1:] == [cut]
+            assert rig.notices[1:] == [cut]
         task.cancel()
 
 
-async def test_refused_calls_are_told_when_the_channel_receives_again() -> None:
-    """While it does not, the operator is told of that; an answer ends the outage."""
+async def test_refused_calls_are_reported_when_the_channel_receives_again() -> None:
+    """While it does not, the operator reads that; an answer ends the outage."""
     rig = Rig()
     channel = Frail(rig.clock, *[CUT] * 3)
-    why = "the login was refused"
+    reason = "the login was refused"
     async with asyncio.TaskGroup() as group:
         task = group.create_task(rig.keep(channel))
         await rig.clock.advance(6)
-        await rig.supervisor.note_refused("chat", why, 3)
-        assert [says for _, says in rig.told] == [
+        await rig.supervisor.note_refused("chat", reason, 3)
+        assert [notice for _, notice in rig.notices] == [
             "`chat` keeps failing: the line was cut. I go on trying."
         ]
         await rig.clock.advance(60)
-        await rig.supervisor.note_refused("chat", why, 4)
+        await rig.supervisor.note_refused("chat", reason, 4)
         await rig.supervisor.note_refused("chat", "", 0)
-        await rig.supervisor.note_refused("chat", why, 3)
-        assert [says for _, says in rig.told[1:]] == [
+        await rig.supervisor.note_refused("chat", reason, 3)
+        assert [notice for _, notice in rig.notices[1:]] == [
             "`chat` keeps failing: the login was refused. I go on trying."
         ] * 2
         task.cancel()
@@ -244,11 +244,11 @@ async def test_a_channel_that_is_asked_to_wait_is_not_started_before() -> None:
 
 
 async def test_a_channel_whose_key_was_refused_waits_for_a_person() -> None:
-    """It is not started again by itself, and the operator is told at once."""
+    """It is not started again by itself, and the operator reads that at once."""
     rig = Rig()
     await rig.keep(Frail(rig.clock, ChannelUnauthorized("the token was refused")))
     assert rig.state() == ("down", "the token was refused")
-    assert rig.told == [("chat", "`chat` is down until you act: the token was refused")]
+    assert rig.notices == [("chat", "`chat` is down until you act: the token was refused")]
     down = {"channel": "chat", "reason": "the token was refused", "level": "error"}
     assert rig.log.seen == [("channel_down", down)]
 
@@ -269,8 +269,8 @@ async def test_a_key_that_was_good_is_tried_again_a_few_times_before_a_person_ha
         for _ in range(3):
             await rig.clock.advance(REFUSED_S)
         assert rig.state() == ("up", "")
-        says = "`chat` keeps failing: the token was refused. I go on trying."
-        assert rig.told == [("chat", says)]
+        expected = "`chat` keeps failing: the token was refused. I go on trying."
+        assert rig.notices == [("chat", expected)]
         task.cancel()
 
 
@@ -329,7 +329,7 @@ async def test_a_channel_that_lacks_something_waits_for_a_person() -> None:
     assert rig.state() == ("down", "channels.chat: install the extra")
 
 
-async def test_a_fault_in_a_channels_code_is_told_by_its_kind() -> None:
+async def test_a_fault_in_a_channels_code_is_reported_by_its_kind() -> None:
     """A stranger's text may hold anything, secrets included (P8)."""
     rig = Rig()
     channel = Frail(rig.clock, ValueError("token=hunter2"), None)
@@ -357,7 +357,7 @@ async def test_a_channel_that_cannot_be_made_is_tried_again() -> None:
 
 
 async def test_an_adapter_that_cannot_close_is_left_behind() -> None:
-    """Its fault ends nobody (P9)."""
+    """Its fault ends no other channel (P9)."""
     rig = Rig()
     channel = Frail(rig.clock, CUT)
     channel.closing = RuntimeError("stuck")
@@ -389,7 +389,7 @@ async def test_an_adapter_that_closes_for_ever_is_left_behind(
 
 
 async def test_one_conversations_fault_is_handed_back() -> None:
-    """Unwrapped from its task group, for whoever decides what to do about it (P9)."""
+    """Unwrapped from its task group, for the caller that handles it (P9)."""
 
     async def fail() -> None:
         async with asyncio.TaskGroup() as group:
@@ -408,10 +408,10 @@ async def test_one_conversations_fault_is_handed_back() -> None:
 
 
 async def test_what_is_tried_again_ends_with_the_group_that_owns_it() -> None:
-    """Though the failure of a task group hid that it was told to end (before Python 3.13)."""
+    """Though the failure of a task group hid its cancellation (before Python 3.13)."""
     clock, tries = ManualClock(), 0
 
-    async def holds() -> None:
+    async def hang() -> None:
         try:
             await asyncio.get_running_loop().create_future()
         finally:
@@ -419,7 +419,7 @@ async def test_what_is_tried_again_ends_with_the_group_that_owns_it() -> None:
 
     async def fails_when_told_to_end() -> None:
         async with asyncio.TaskGroup() as inner:
-            inner.create_task(holds())
+            inner.create_task(hang())
 
     async def tries_again(group: asyncio.TaskGroup) -> None:
         nonlocal tries

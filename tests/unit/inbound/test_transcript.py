@@ -46,8 +46,8 @@ async def test_a_file_of_the_message_answered_is_not_the_writers(world: World) -
     file = Attachment(reference="a", name="a", media_type="x/y")
     async with world.running() as house:
         await house.event(Said(text="what is it?", quoted=(file,)))
-        asked, _ = await house.services.transcript.read(house.place(), "")
-        assert (asked.text, asked.files) == ("what is it?", ())
+        request, _ = await house.services.transcript.read(house.place(), "")
+        assert (request.text, request.files) == ("what is it?", ())
 
 
 async def test_a_reader_that_was_long_away_misses_nothing(world: World) -> None:
@@ -99,14 +99,14 @@ async def test_a_card_shows_how_it_ended(world: World) -> None:
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
-        [card] = [one for one in await house.transcript() if one.kind == "card"]
+        [card] = [item for item in await house.transcript() if item.kind == "card"]
         assert card.outcome is not None
         assert card.outcome.endings == ()
         await house.press("deny")
-        [card] = [one for one in await house.transcript() if one.kind == "card"]
+        [card] = [item for item in await house.transcript() if item.kind == "card"]
         assert card.outcome is not None
         assert [(end.how, end.by) for end in card.outcome.endings] == [("denied", "Ada")]
         world.store.forget(RowKind.APPROVAL)
-        [card] = [one for one in await house.transcript() if one.kind == "card"]
+        [card] = [item for item in await house.transcript() if item.kind == "card"]
         assert card.outcome is not None
         assert card.outcome.endings == ()

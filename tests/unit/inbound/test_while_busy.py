@@ -54,7 +54,7 @@ async def test_what_comes_during_the_answer_is_collected_for_the_next(world: Wor
 
 
 async def test_a_command_with_a_turn_of_its_own_is_collected_with_nothing(world: World) -> None:
-    """It is carried out in its place, after what was said before it (P2)."""
+    """It is carried out in its place, after the messages before it (P2)."""
     busy(world, "collect")
     held = asyncio.Event()
     world.model.will((held, *says("first")), says("second"))
@@ -66,11 +66,11 @@ async def test_a_command_with_a_turn_of_its_own_is_collected_with_nothing(world:
         held.set()
         await house.settle()
         await house.advance(WINDOW_S)
-        told = [text.partition(" returned")[0] for text in house.texts()]
-        assert told == ["first", "second", "`look`", "ok"]
+        texts = [text.partition(" returned")[0] for text in house.texts()]
+        assert texts == ["first", "second", "`look`", "ok"]
 
 
-async def test_whoever_never_stops_writing_is_answered_all_the_same(world: World) -> None:
+async def test_a_person_who_never_stops_writing_is_answered_all_the_same(world: World) -> None:
     """After a few windows the turn begins with what there is (P2)."""
     busy(world, "collect")
     async with world.running() as house:
@@ -95,7 +95,7 @@ async def test_only_one_persons_messages_are_joined(world: World) -> None:
         ]
 
 
-async def test_what_is_edited_while_it_is_collected_is_read_as_it_stands(world: World) -> None:
+async def test_a_message_edited_while_it_is_collected_is_read_as_it_stands(world: World) -> None:
     """The newest text of each, and nothing of what was withdrawn."""
     busy(world, "collect")
     async with world.running() as house:
@@ -143,7 +143,7 @@ async def test_an_end_of_the_daemon_waits_for_nothing_that_may_come(world: World
         assert await house.states() == ["queued"]
 
 
-async def test_a_clock_that_is_set_back_holds_up_nobody(world: World) -> None:
+async def test_a_clock_that_is_set_back_delays_no_answer(world: World) -> None:
     """A message that seems to come from the future waits for no other (P2)."""
     busy(world, "collect")
     async with world.running() as house:
@@ -196,7 +196,7 @@ async def test_a_new_conversation_stops_nothing_that_is_being_collected(world: W
 # --- steer ---------------------------------------------------------------------------------------
 
 
-async def test_somebody_elses_message_steers_nothing(world: World) -> None:
+async def test_another_persons_message_steers_nothing(world: World) -> None:
     """A turn has one person for life; the other is answered after it (P2)."""
     busy(world, "steer")
     async with world.running() as house:
@@ -208,7 +208,7 @@ async def test_somebody_elses_message_steers_nothing(world: World) -> None:
 
 
 async def test_a_message_about_a_file_steers_without_it(world: World) -> None:
-    """A turn that runs waits for no download; the model is told. One's own file has its own turn."""
+    """A running turn waits for no download; the model reads so. The person's own file has its own turn."""
     busy(world, "steer")
     file = Attachment(reference="a", name="a", media_type="x/y")
     world.platforms["chat"].files["a"] = b"x"
@@ -222,8 +222,8 @@ async def test_a_message_about_a_file_steers_without_it(world: World) -> None:
         world.look.hold.set()
         await house.settle()
         assert await house.states() == ["answered", "joined", "answered"]
-        told = "user: like this one\n\n[1 file of the message it replies to not fetched"
-        assert [one for one in world.model.asked() if one.startswith(told)]
+        beginning = "user: like this one\n\n[1 file of the message it replies to not fetched"
+        assert [text for text in world.model.asked() if text.startswith(beginning)]
         assert "1. `a`: text, 1 byte" in world.model.asked()[-1]
 
 
@@ -299,7 +299,7 @@ async def test_a_message_does_not_interrupt_its_own_turn(world: World) -> None:
         assert house.texts() == ["ok", "ok"]
 
 
-async def test_nobody_interrupts_somebody_else(world: World) -> None:
+async def test_a_person_interrupts_no_other_persons_turn(world: World) -> None:
     """Their message waits, as with `/stop` (P2)."""
     busy(world, "interrupt")
     held = asyncio.Event()
@@ -324,7 +324,7 @@ async def test_an_interrupt_ends_open_questions(world: World) -> None:
         assert world.poke.runs == []
 
 
-async def test_whoever_interrupts_nothing_is_told_what_they_wait_for(world: World) -> None:
+async def test_a_person_who_interrupts_nothing_reads_what_they_wait_for(world: World) -> None:
     """Somebody else's question, or the end of a halt, as in every other mode (P10)."""
     busy(world, "interrupt")
     world.model.will(asks_for(("poke", '{"a": 1}')))
@@ -341,7 +341,7 @@ async def test_whoever_interrupts_nothing_is_told_what_they_wait_for(world: Worl
 
 
 async def test_a_chat_chooses_for_itself(world: World) -> None:
-    """It is told what there is, keeps its choice over `/new` and restarts, and others keep theirs."""
+    """It lists the choices, keeps its own over `/new` and restarts, and others keep theirs."""
     async with world.running() as house:
         await house.say("/queue")
         assert (
@@ -361,7 +361,7 @@ async def test_a_chat_chooses_for_itself(world: World) -> None:
 
 
 async def test_what_is_not_known_changes_nothing(world: World) -> None:
-    """The list is told instead (P10)."""
+    """The answer lists the choices instead (P10)."""
     async with world.running() as house:
         await house.say("/queue never")
         assert house.texts()[-1].startswith("What can happen to messages")
