@@ -51,8 +51,8 @@ def test_a_backup_is_made_while_a_daemon_runs_and_restored_when_none_does(tmp_pa
     assert (data / FILE_NAME).is_file()
 
 
-def test_what_channels_keep_goes_along_to_a_new_place(tmp_path: Path) -> None:
-    """Such as a renewed login, and which mail was read; a place that has its own keeps it."""
+def test_the_files_of_channels_are_restored_into_a_new_place(tmp_path: Path) -> None:
+    """Such as a renewed login, and which mail was read; a place with its own files keeps them."""
     data, copy, other = tmp_path / "data", tmp_path / "copy", tmp_path / "other"
     open_for_writing(data).close()
     note = "channels/email/read-up-to"
@@ -63,12 +63,12 @@ def test_what_channels_keep_goes_along_to_a_new_place(tmp_path: Path) -> None:
     assert run("restore", copy, "--data-dir", other)[0] == 0
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     assert [(place / note).read_text("utf-8") for place in (copy, other, data)] == ["7", "7", "9"]
-    modes = [(other / one).stat().st_mode & 0o777 for one in (note, "channels/email")]
+    modes = [(other / name).stat().st_mode & 0o777 for name in (note, "channels/email")]
     assert modes == [0o600, 0o700]
 
 
-def test_a_restore_that_ends_in_the_middle_of_them_is_finished_by_the_next(tmp_path: Path) -> None:
-    """Half of what channels keep would look like a place's own."""
+def test_an_interrupted_restore_is_finished_by_the_next(tmp_path: Path) -> None:
+    """Half of a channel's files would look like the place's own."""
     data, copy, other = tmp_path / "data", tmp_path / "copy", tmp_path / "other"
     open_for_writing(data).close()
     (data / "channels").mkdir()
@@ -83,29 +83,29 @@ def test_a_restore_that_ends_in_the_middle_of_them_is_finished_by_the_next(tmp_p
     assert {path.name for path in (other / "channels").iterdir()} == {"a", "b"}
 
 
-def test_there_is_nothing_to_back_up_before_the_first_start(tmp_path: Path) -> None:
-    """It is said, and nothing is made."""
+def test_there_is_no_backup_before_the_first_start(tmp_path: Path) -> None:
+    """The command says so, and makes nothing."""
     code, out, err = run("backup", tmp_path / "copy", "--data-dir", tmp_path)
     assert (code, out) == (1, "")
     assert "zeroclaw run" in err
     assert not (tmp_path / "copy").exists()
 
 
-def test_what_workspaces_hold_is_not_known_after_a_restore(tmp_path: Path) -> None:
-    """No backup has them, so the store says when: those of before are not trusted."""
+def test_workspace_files_are_untrusted_after_a_restore(tmp_path: Path) -> None:
+    """No backup has them, so the store notes the time: older files are not trusted."""
     data, copy = tmp_path / "data", tmp_path / "copy"
     open_for_writing(data).close()
     assert run("backup", copy, "--data-dir", data)[0] == 0
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
-        kept = store.execute("SELECT kind, key, length(place) FROM stored_row").fetchall()
-    assert kept == [("workspace", "/restored", 26)]
+        rows = store.execute("SELECT kind, key, length(place) FROM stored_row").fetchall()
+    assert rows == [("workspace", "/restored", 26)]
     assert {path.name for path in data.iterdir()} >= {FILE_NAME}
     assert not [path.name for path in data.iterdir() if "restoring" in path.name]
 
 
-def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None:
-    """A backup of before would let them in again, and run what was ended since (P4, P5)."""
+def test_a_restore_keeps_revocations_and_drops_grants(tmp_path: Path) -> None:
+    """An older backup would admit revoked people again and bring ended grants back (P4, P5)."""
     data, copy = tmp_path / "data", tmp_path / "copy"
     granted = grant.to_put(
         Grant(
@@ -118,10 +118,10 @@ def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None
             until=EPOCH,
         )
     )
-    held(data, granted, person_put(replace(EVE, state="admitted")))
+    put_rows(data, granted, person_put(replace(EVE, state="admitted")))
     assert run("backup", copy, "--data-dir", data)[0] == 0
     halt = Halt(by="Ann", at=EPOCH)
-    held(data, person_put(EVE), halt_put(halt))
+    put_rows(data, person_put(EVE), halt_put(halt))
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
         (known,) = statements.select(store, PEOPLE.where())
@@ -130,23 +130,23 @@ def test_who_is_revoked_stays_so_and_no_grant_comes_back(tmp_path: Path) -> None
         assert statements.select(store, GRANTS.where()) == ()
 
 
-def test_however_many_are_revoked_all_stay_so(tmp_path: Path) -> None:
+def test_any_number_of_revocations_is_kept(tmp_path: Path) -> None:
     """More than one page of rows (P4)."""
     data, copy = tmp_path / "data", tmp_path / "copy"
-    held(data)
+    put_rows(data)
     assert run("backup", copy, "--data-dir", data)[0] == 0
-    every = {f"telegram:{number}" for number in range(PAGE + 1)}
-    held(data, *(person_put(replace(EVE, id=one)) for one in every))
+    ids = {f"telegram:{number}" for number in range(PAGE + 1)}
+    put_rows(data, *(person_put(replace(EVE, id=id_)) for id_ in ids))
     assert run("restore", copy, "--force", "--data-dir", data)[0] == 0
     with closing(sqlite3.connect(data / FILE_NAME)) as store:
-        found = statements.select(store, PEOPLE.where(limit=PAGE + 2))
-    assert {PEOPLE.of(row).id for row in found} == every
+        rows = statements.select(store, PEOPLE.where(limit=PAGE + 2))
+    assert {PEOPLE.of(row).id for row in rows} == ids
 
 
-def test_who_may_be_let_in_again_is_told_where_nothing_says_who_was_revoked(tmp_path: Path) -> None:
-    """The backup comes back all the same, for that is what it is for (P4)."""
+def test_a_restore_that_can_not_read_the_revocations_says_so(tmp_path: Path) -> None:
+    """The backup is restored all the same (P4)."""
     data, copy = tmp_path / "data", tmp_path / "copy"
-    held(data)
+    put_rows(data)
     assert run("backup", copy, "--data-dir", data)[0] == 0
     (data / FILE_NAME).write_text("this is no database any more", encoding="utf-8")
     code, out, err = run("restore", copy, "--force", "--data-dir", data)
@@ -158,8 +158,8 @@ def test_who_may_be_let_in_again_is_told_where_nothing_says_who_was_revoked(tmp_
 EVE = Person(id="telegram:7", display="Eve", state="revoked", by="Ann", at=EPOCH)
 
 
-def held(data: Path, *rows: Put) -> None:
-    """Keep rows in a store that nobody uses then."""
+def put_rows(data: Path, *rows: Put) -> None:
+    """Put rows into a store that no daemon has open."""
     opened = open_for_writing(data)
     opened.connection.execute("BEGIN")
     for row in rows:
@@ -176,7 +176,7 @@ SECRET = "hunter2-and-then-some"
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data directory in which Ada said a secret of the environment."""
+    """A data directory with a message of Ada's that holds a secret of the environment."""
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     place = tmp_path / "data"
     item = Item(
@@ -190,15 +190,15 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     async def fill() -> None:
         async with aclosing(await open_store(place, clock=ManualClock())) as store:
-            said = (item_put(item, "answered"),)
-            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=said))
+            writes = (item_put(item, "answered"),)
+            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
 
     asyncio.run(fill())
     return place
 
 
 def test_lines_are_written_with_and_without_a_daemon(data: Path) -> None:
-    """Secrets are redacted, and nothing is changed."""
+    """Secrets are redacted, and the store is not changed."""
     code, out, err = run("export", "ada", "--data-dir", data)
     assert (code, err) == (0, "")
     assert json.loads(out)["by"] == "Ada"
@@ -209,7 +209,7 @@ def test_lines_are_written_with_and_without_a_daemon(data: Path) -> None:
 
 
 def test_a_page_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> None:
-    """Nothing is written over something else."""
+    """An existing file is not overwritten."""
     to = tmp_path / "ada.html"
     code, out, _ = run("export", "ada", "--page", "--to", to, "--data-dir", data)
     assert (code, out) == (0, f"exported to {to}\n")
@@ -219,24 +219,24 @@ def test_a_page_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> No
     assert (code, "can't be written: file exists" in err) == (1, True)
 
 
-def test_a_damaged_record_is_named_and_told_beside_the_rest(data: Path) -> None:
-    """Who exports knows that something is missing, and who reads it too (P10)."""
-    held(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
+def test_a_damaged_record_is_reported_beside_the_rest(data: Path) -> None:
+    """Both the operator and the reader see that a record is missing (P10)."""
+    put_rows(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
     code, out, err = run("export", "ada", "--data-dir", data)
     assert [json.loads(line)["kind"] for line in out.splitlines()] == ["damaged", "said"]
-    said = "zeroclaw: 1 of the records can't be read, and are only listed, as `damaged`\n"
-    assert (code, err) == (0, said)
+    warning = "zeroclaw: 1 of the records can't be read, and are only listed, as `damaged`\n"
+    assert (code, err) == (0, warning)
 
 
-def test_a_damaged_record_alone_is_no_export_of_whoever_is_named(data: Path) -> None:
-    """It may be anybody's, so a name that was typed wrong must not pass for one that is known (P10)."""
-    held(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
+def test_a_damaged_record_alone_makes_no_export_of_an_unknown_name(data: Path) -> None:
+    """It may be anyone's, so a mistyped name must not pass for a known one (P10)."""
+    put_rows(data, Put(kind=RowKind.NOTE, key="n", body=b"{"))
     code, out, err = run("export", "aad", "--data-dir", data)
     assert (code, out, "nothing that can be read is stored of `aad`" in err) == (1, "", True)
 
 
-def test_a_secret_that_nobody_has_is_named_in_one_harmless_line(data: Path, tmp_path: Path) -> None:
-    """The path in a configuration must not read in the terminal as another one (P10)."""
+def test_a_missing_secret_is_named_in_one_escaped_line(data: Path, tmp_path: Path) -> None:
+    """The path in a configuration must not look like another path in the terminal (P10)."""
     config = tmp_path / "config.toml"
     key = '[provider]\nmodel = "m"\nbase_url = "http://127.0.0.1:9"\napi_key = {file = "/nowhere/\\u202etxt"}\n'
     config.write_text(key, encoding="utf-8")
@@ -258,8 +258,8 @@ def test_an_export_that_does_not_fit_leaves_nothing(data: Path, tmp_path: Path) 
     assert not to.exists()
 
 
-def test_where_nothing_is_kept_it_is_said(data: Path, tmp_path: Path) -> None:
-    """Of nobody, and nowhere."""
+def test_an_empty_export_says_so(data: Path, tmp_path: Path) -> None:
+    """For an unknown person, and without a store."""
     code, out, err = run("export", "nobody", "--data-dir", data)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "nothing is stored of `nobody`" in err

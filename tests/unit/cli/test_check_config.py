@@ -39,8 +39,8 @@ def checked(config: Path, text: str, command: str = "check-config") -> Result:
     return CliRunner().invoke(root, [*command.split(), "--config", str(config)])
 
 
-def test_all_faults_come_at_once() -> None:
-    """P10: keys of ours, of a channel, of the policy, and a kind that nobody has."""
+def test_all_faults_are_reported_together() -> None:
+    """P10: our keys, a channel's, the policy's, and an unknown kind."""
     faults = faults_in(MANY, environment={})
     paths = [fault.partition(": ")[0] for fault in faults]
     assert paths == [
@@ -58,8 +58,8 @@ def test_a_text_that_is_no_toml_is_one_fault() -> None:
     assert fault.startswith("not valid TOML: ")
 
 
-def test_a_nul_is_a_fault_wherever_it_stands() -> None:
-    """P10: the system takes none in a path, and raises an error of its own there."""
+def test_a_nul_is_a_fault_in_any_value() -> None:
+    """P10: the system takes none in a path, and raises ValueError there."""
     text = """data_dir = "a\\u0000b"\nskills_dir = "c\\u0000d"\n[provider]\nmodel_file = "e\\u0000f"
 [provider.options]\n"g\\u0000h" = 1\n[[people]]\nname = "Ann"\nids = ["web:i\\u0000j"]"""
     faults = faults_in(text, environment={})
@@ -70,21 +70,21 @@ def test_a_nul_is_a_fault_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         pytest.param(f"runtime.max_iterations = {'9' * 5000}", "a number is too long", id="number"),
         pytest.param(f"{'.'.join('a' * 5000)} = 1", "it is nested too deeply", id="tables"),
         pytest.param(f"a = {'[' * 5000}", "it is nested too deeply", id="lists"),
     ],
 )
-def test_what_python_can_not_hold_is_one_fault(text: str, why: str) -> None:
-    """P10: TOML knows no bound of digits, nor of tables inside of each other."""
-    assert faults_in(text, environment={}) == (f"not valid TOML: {why}",)
+def test_a_value_that_python_can_not_hold_is_one_fault(text: str, reason: str) -> None:
+    """P10: TOML has no limit of digits, nor of nested tables."""
+    assert faults_in(text, environment={}) == (f"not valid TOML: {reason}",)
 
 
 @pytest.mark.parametrize("key", ["data_dir", "workspace_dir", "skills_dir"])
-def test_links_that_lead_in_a_circle_are_told(tmp_path: Path, key: str) -> None:
-    """P10; older releases of Python raise an error of their own."""
+def test_a_loop_of_links_is_a_fault(tmp_path: Path, key: str) -> None:
+    """P10; older releases of Python raise RuntimeError."""
     (tmp_path / "circle").symlink_to("circle")
     config = tmp_path / "c.toml"
     done = checked(
@@ -112,14 +112,14 @@ resources = ["file:{tmp_path}/circle/x"]
         ("channels.web.rate", "person_burst", "whole "),
     ],
 )
-def test_a_yes_is_no_number(table: str, key: str, kind: str) -> None:
-    """Else it would be a 1, and all chats but those of a day be deleted (P10)."""
+def test_true_is_not_a_number(table: str, key: str, kind: str) -> None:
+    """Otherwise `true` would mean 1, and delete all chats older than a day (P10)."""
     (fault,) = faults_in(f"[{table}]\n{key} = true", environment={})
     assert fault == f"{table}.{key}: should be a {kind}number"
 
 
-def test_a_yes_hides_no_other_fault_of_its_table() -> None:
-    """All are told at once (P10)."""
+def test_true_for_a_number_hides_no_other_fault_of_its_table() -> None:
+    """All are reported together (P10)."""
     text = '[retention]\nmessages_days = true\nmax_disk_mb = "x"\nmessage_days = 1'
     places = [fault.partition(":")[0] for fault in faults_in(text, environment={})]
     assert sorted(places) == [
@@ -127,23 +127,23 @@ def test_a_yes_hides_no_other_fault_of_its_table() -> None:
     ]
 
 
-def test_a_sign_that_has_no_place_in_a_line_is_told_in_words() -> None:
-    """P10: nobody reads a regular expression."""
+def test_an_invalid_character_is_explained_in_words() -> None:
+    """P10: an operator should not have to read a regular expression."""
     text = '[channels.email]\naddress = "b@x.org"\nimap_host = "x.org"\nsmtp_host = "x.org"\n'
     faults = faults_in(f'{text}password = {{env="P"}}\nname = "a\\tb"', environment={"P": "x"})
     assert faults == ("channels.email.name: has a character that is not allowed",)
 
 
-def test_a_value_of_two_lines_is_told_in_one(tmp_path: Path) -> None:
-    """P10; the second might else look like a line of ours."""
+def test_a_value_of_two_lines_is_shown_in_one(tmp_path: Path) -> None:
+    """P10; otherwise the second might look like our own line."""
     path = tmp_path / "c.toml"
     done = checked(path, 'provider.kind = "a\\nzeroclaw: no faults"\n')
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"zeroclaw: {path}: provider.kind: `a zeroclaw: no faults` is not")
 
 
-def test_a_secret_that_is_not_there_is_a_fault() -> None:
-    """Found before the daemon is started, and its value is told nowhere (P8)."""
+def test_a_missing_secret_is_a_fault() -> None:
+    """The check finds it before the daemon starts, and prints no value (P8)."""
     text = (
         '[provider]\nkind = "openai"\nbase_url = "http://127.0.0.1/v1"\nmodel = "m"\n'
         'api_key = { env = "NOT_SET" }\n'
@@ -153,10 +153,10 @@ def test_a_secret_that_is_not_there_is_a_fault() -> None:
     assert faults_in(text, environment={"NOT_SET": "now it is"}) == ()
 
 
-def test_a_model_that_is_not_here_yet_is_told_before_the_start(
+def test_a_model_that_is_not_here_yet_is_reported_before_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The daemon starts without it, and answers nobody (P10)."""
+    """The daemon starts without it, and can't answer (P10)."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = tmp_path / "c.toml"
     done = checked(config, 'provider.kind = "local"\n')
@@ -178,7 +178,7 @@ def test_the_command_names_the_file_and_exits_with_two(tmp_path: Path) -> None:
 
 @pytest.fixture
 def ended_start() -> Iterator[None]:
-    """A start that fails leaves SIGHUP blocked and garbage uncollected, as its process ends."""
+    """Restore SIGHUP and the garbage collector, which a failed start leaves off."""
     yield
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     gc.enable()
@@ -191,13 +191,11 @@ def test_every_command_that_reads_a_file_names_all_its_faults(tmp_path: Path, co
     config = tmp_path / "c.toml"
     done = checked(config, MANY, command)
     assert done.exit_code == 2
-    told = done.stderr.splitlines()
-    assert told == [f"zeroclaw: {config}: {fault}" for fault in faults_in(MANY, environment={})]
+    lines = done.stderr.splitlines()
+    assert lines == [f"zeroclaw: {config}: {fault}" for fault in faults_in(MANY, environment={})]
 
 
-def test_a_good_file_says_where_everything_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_valid_file_shows_all_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = tmp_path / "c.toml"
     done = checked(config, 'provider.kind = "auto"\n')
@@ -208,8 +206,10 @@ def test_a_good_file_says_where_everything_is(
     ]
 
 
-def test_a_warning_is_told_and_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A role that nobody has may be given tomorrow."""
+def test_a_warning_is_printed_and_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A role that no one has may be given tomorrow."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = tmp_path / "c.toml"
     text = '[[policy.statement]]\nid = "x"\neffect = "deny"\n'
@@ -218,15 +218,15 @@ def test_a_warning_is_told_and_is_no_fault(tmp_path: Path, monkeypatch: pytest.M
     assert "warning: policy.statement[0].principals: no person has the role `guests`" in done.stdout
 
 
-def test_e_mail_that_believes_no_sender_is_warned_of(tmp_path: Path) -> None:
-    """Else it is found when nobody is answered; a channel that is off answers nobody anyway."""
+def test_email_that_verifies_no_sender_is_a_warning(tmp_path: Path) -> None:
+    """Otherwise an operator notices only when answers fail; a disabled channel is not checked."""
     config, key = tmp_path / "c.toml", tmp_path / "key"
     key.write_text("secret", encoding="utf-8")
     key.chmod(0o600)
     hosts = 'address = "b@x.org"\nimap_host = "x.org"\nsmtp_host = "x.org"\n'
     password = f'password = {{ file = "{key}" }}\n'
 
-    def told(more: str) -> bool:
+    def has_warning(more: str) -> bool:
         done = checked(config, f"[channels.email]\n{hosts}{password}{more}")
         assert done.exit_code == 0, done.output
         return (
@@ -234,12 +234,14 @@ def test_e_mail_that_believes_no_sender_is_warned_of(tmp_path: Path) -> None:
             in done.stdout
         )
 
-    assert [told(""), told("enabled = false\n"), told('authserv_id = "mx.x.org"\n')] == [
-        *(True, False, False)
-    ]
+    assert [
+        has_warning(""),
+        has_warning("enabled = false\n"),
+        has_warning('authserv_id = "mx.x.org"\n'),
+    ] == [*(True, False, False)]
 
 
-def test_a_channel_that_has_a_fault_is_still_there_for_the_policy() -> None:
+def test_a_channel_with_a_fault_still_counts_for_the_policy() -> None:
     """One mistake is one line (P10)."""
     text = (
         '[channels.web]\nstream = "often"\n[[policy.statement]]\nid = "x"\neffect = "deny"\n'

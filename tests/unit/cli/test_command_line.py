@@ -28,7 +28,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
 
 
 def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
-    """The modules that are loaded after a command ran in a process of its own.
+    """The modules that are loaded after a command ran in another process.
 
     Without coverage, which loads a database itself.
     """
@@ -51,13 +51,17 @@ def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
 
 
 def test_a_shell_that_completes_after_an_unknown_command_gets_no_error() -> None:
-    asked = {"_ROOT_COMPLETE": "bash_complete", "COMP_WORDS": "root nothing ", "COMP_CWORD": "2"}
-    done = CliRunner().invoke(root, env=asked, prog_name="root")
+    completion = {
+        "_ROOT_COMPLETE": "bash_complete",
+        "COMP_WORDS": "root nothing ",
+        "COMP_CWORD": "2",
+    }
+    done = CliRunner().invoke(root, env=completion, prog_name="root")
     assert (done.exit_code, done.exception, "plain,models" in done.output) == (0, None, True)
 
 
 def test_the_list_of_commands_teaches() -> None:
-    """Every command is there with what it does, and what to begin with."""
+    """Every command is listed with its purpose, and the list says where to begin."""
     code, out, _ = run("--help")
     words = " ".join(out.split())
     assert code == 0
@@ -66,14 +70,14 @@ def test_the_list_of_commands_teaches() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_shows_no_marks_of_its_making(name: str) -> None:
-    """A raw docstring would show click's `\\b` instead of keeping the lines apart."""
+def test_the_help_of_a_command_shows_no_markup(name: str) -> None:
+    """A raw docstring would show click's `\\b` instead of separate lines."""
     assert "\\b" not in run(name, "--help")[1]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_says_the_same_of_itself_as_the_list(name: str) -> None:
-    """The list is kept apart so that it loads nothing; this keeps the two together."""
+def test_a_commands_help_equals_its_line_in_the_list(name: str) -> None:
+    """The list is separate so that it loads no modules; this test keeps the two equal."""
     command = load_command(name)
     first = (command.help or "").splitlines()[0]
     assert (command.name, first) == (name, COMMANDS[name])
@@ -85,7 +89,9 @@ def test_a_command_says_the_same_of_itself_as_the_list(name: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("status",), ("run", "--help"), ("status", "--help")]
 )
-def test_looking_loads_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_commands_that_only_look_load_nothing_heavy(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
     """A status answers at once: no models, no client, no web stack, no database."""
     environment = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     loaded = modules_of(*arguments, environment=environment)
@@ -114,14 +120,14 @@ def test_an_unknown_command_is_misuse() -> None:
 
 
 def test_an_unexpected_failure_of_ours_is_one_line_and_exit_code_one(tmp_path: Path) -> None:
-    """A data directory that can't be had."""
+    """Such as a data directory that can't be used."""
     (tmp_path / "file").write_text("")
     code, _, err = run("halt", "--data-dir", str(tmp_path / "file" / "data"))
     assert (code, len(err.splitlines())) == (1, 1)
 
 
 def test_the_schema_is_json_and_holds_the_channels() -> None:
-    """An editor can use it as it is."""
+    """Editors can use the schema directly."""
     code, out, _ = run("config", "schema")
     schema = json.loads(out)
     assert code == 0
@@ -160,8 +166,10 @@ def test_the_schema_is_json_and_holds_the_channels() -> None:
 def test_wrong_usage_is_one_line(
     arguments: tuple[str, ...], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is wrong, and where it says how (P10)."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # a user's own may be there, or closed
+    """The line names the fault, and the help to read (P10)."""
+    monkeypatch.setenv(
+        "XDG_CONFIG_HOME", str(tmp_path)
+    )  # the user's own may exist, or be unreadable
     code, out, err = run(*arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1), err
     assert err.lower().startswith(f"zeroclaw: {line}".lower())
@@ -169,7 +177,7 @@ def test_wrong_usage_is_one_line(
 
 @pytest.mark.parametrize("arguments", [("policy", "show"), ("--help",)])
 def test_a_full_disk_behind_the_output_is_one_line(arguments: tuple[str, ...]) -> None:
-    """P10. A process of its own has a standard output of its own."""
+    """P10. The command runs in another process, which has its own standard output."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "zeroclaw", *arguments],
@@ -186,15 +194,15 @@ def test_a_full_disk_behind_the_output_is_one_line(arguments: tuple[str, ...]) -
 
 @pytest.mark.parametrize("option", ["--data-dir", "--config"])
 def test_an_empty_path_is_not_the_current_directory(option: str) -> None:
-    """As of a variable that is not set: a store would be made here, and closed to all others."""
+    """As from an unset variable: a store would be made here, and closed to other users."""
     code, _, err = run("status", option, "")
     assert (code, err.count("\n"), f"{option}: it is empty" in err) == (2, 1, True)
 
 
-def test_what_the_system_refuses_is_one_line(
+def test_an_error_of_the_system_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file where the data should be, a current directory that is no more (P10)."""
+    """A file where the data should be, a removed current directory (P10)."""
     (tmp_path / "file").touch()
     code, _, err = run("chat", "--data-dir", str(tmp_path / "file"))
     assert (code, err) == (
@@ -213,8 +221,8 @@ def test_what_the_system_refuses_is_one_line(
     ("number", "remedy"),
     [(errno.ENOSPC, "make room there"), (errno.EDQUOT, "make room there"), (errno.EACCES, "do so")],
 )
-def test_where_there_is_no_room_the_remedy_is_room(number: int, remedy: str) -> None:
-    """A file is not made writable for it (P10)."""
+def test_the_remedy_for_a_full_disk_is_to_free_space(number: int, remedy: str) -> None:
+    """The remedy is not to make a file writable (P10)."""
     line = f"`a` can't be written: {os.strerror(number).lower()}; {remedy}"
     with pytest.raises(Refused) as refused, refused_as(Refused, "`a` can't be written", "do so"):
         raise OSError(number, os.strerror(number))
@@ -222,7 +230,7 @@ def test_where_there_is_no_room_the_remedy_is_room(number: int, remedy: str) -> 
 
 
 def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command and every group of them, with the words that call it."""
+    """Every command and every group of them, with the words that invoke it."""
     context = click.Context(group, info_name="zeroclaw")
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -232,15 +240,15 @@ def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], 
             yield from commands(command, *path, name)
 
 
-EVERY = dict(commands(root))
+ALL_COMMANDS = dict(commands(root))
 
 
-@pytest.mark.parametrize("words", EVERY)
+@pytest.mark.parametrize("words", ALL_COMMANDS)
 def test_every_command_teaches_what_it_does_and_what_each_option_is_for(
     words: tuple[str, ...],
 ) -> None:
-    """A sentence that ends, and a word on every option; P10 begins at the help."""
-    command = EVERY[words]
+    """A full sentence, and a text on every option; P10 begins at the help."""
+    command = ALL_COMMANDS[words]
     code, out, _ = run(*words, "--help")
     first, *_ = (command.help or "").splitlines() or [""]
     assert (code, first[-1:]) == (0, ".")
@@ -253,9 +261,9 @@ def test_every_command_teaches_what_it_does_and_what_each_option_is_for(
     assert silent == []
 
 
-def test_everything_that_can_be_called_is_listed_where_it_is_looked_for() -> None:
-    """A group names its commands, each with a line of its own."""
-    for words, group in EVERY.items():
+def test_every_subcommand_is_listed_in_its_group() -> None:
+    """A group names its commands, one a line."""
+    for words, group in ALL_COMMANDS.items():
         if isinstance(group, click.Group):
             _, out, _ = run(*words, "--help")
             assert [
@@ -263,15 +271,15 @@ def test_everything_that_can_be_called_is_listed_where_it_is_looked_for() -> Non
             ] == []
 
 
-@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+@pytest.mark.parametrize("words", ALL_COMMANDS, ids=" ".join)
 def test_a_help_fits_a_terminal(words: tuple[str, ...]) -> None:
-    """No line is broken by the terminal, and what commands do is told in whole sentences."""
-    told = CliRunner().invoke(root, [*words, "--help"], terminal_width=80).stdout
-    _, *lines = told.splitlines()
+    """The terminal wraps no line, and no sentence is cut."""
+    help_text = CliRunner().invoke(root, [*words, "--help"], terminal_width=80).stdout
+    _, *lines = help_text.splitlines()
     assert [line for line in lines if len(line) > 80 or line.endswith("...")] == []
 
 
-# --- what to type next is shown as it can be shell_word ------------------------------------------------
+# --- suggested commands can be typed as shown ------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -288,7 +296,7 @@ def test_a_help_fits_a_terminal(words: tuple[str, ...]) -> None:
 def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
     started: str, path: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else by its path from where the person stands; another of that name is not it."""
+    """Otherwise by its path relative to the current directory; another program of that name does not count."""
     for place in (".venv/bin", "another"):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "zeroclaw").touch(mode=0o755)
@@ -301,7 +309,7 @@ def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
 def test_a_module_that_was_run_is_typed_as_the_program_beside_its_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So `python -m zeroclaw` says what can be shell_word, and so does a daemon that `chat` started."""
+    """So `python -m zeroclaw` suggests what can be typed, and so does a daemon that `chat` started."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["/checkout/zeroclaw/__main__.py"])
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
@@ -310,27 +318,27 @@ def test_a_module_that_was_run_is_typed_as_the_program_beside_its_interpreter(
 
 
 def test_a_path_with_a_blank_can_be_typed(tmp_path: Path) -> None:
-    """As it is shown, in a shell."""
+    """As shown, in a shell."""
     started = str(tmp_path / "my bots/.venv/bin/zeroclaw")
     assert shell_word(started, path="/nowhere", cwd=tmp_path) == "'my bots/.venv/bin/zeroclaw'"
 
 
-def test_where_nobody_can_stand_the_name_is_told(
+def test_in_a_removed_directory_the_plain_name_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A directory may be removed under a shell."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
+    """A shell's directory may be removed."""
+    removed = tmp_path / "gone"
+    removed.mkdir()
+    monkeypatch.chdir(removed)
     monkeypatch.setattr(sys, "argv", [".venv/bin/zeroclaw"])
     monkeypatch.setitem(os.environ, "PATH", "/nowhere")
     assert program() == ".venv/bin/zeroclaw"
-    shutil.rmtree(gone)
+    shutil.rmtree(removed)
     assert program() == "zeroclaw"
 
 
 @pytest.mark.parametrize(
-    ("given", "said", "shown"),
+    ("options", "suggested", "shown"),
     [
         ((), "run", "zeroclaw run"),
         (("--config", "a b.toml"), "run", "zeroclaw run --config 'a b.toml'"),
@@ -340,46 +348,48 @@ def test_where_nobody_can_stand_the_name_is_told(
         (("--config", "c"), "demo --auto", "zeroclaw demo --auto"),
     ],
 )
-def test_a_command_is_typed_with_the_options_that_this_one_was_given(
-    given: tuple[str, ...], said: str, shown: str
+def test_a_suggested_command_has_the_given_options(
+    options: tuple[str, ...], suggested: str, shown: str
 ) -> None:
-    """What is copied from a line of ours is about the same daemon."""
+    """A command copied from our output is about the same daemon."""
 
     @click.command()
     @with_places
-    def telling(**_given: object) -> None:
-        click.echo(command(said))
-        click.echo(copyable(f"; `zeroclaw {said}` does, {said} and `/new` stay"))
-        click.echo(copyable(copyable(f"`zeroclaw {said}`")))
+    def suggest(**_options: object) -> None:
+        click.echo(command(suggested))
+        click.echo(copyable(f"; `zeroclaw {suggested}` does, {suggested} and `/new` stay"))
+        click.echo(copyable(copyable(f"`zeroclaw {suggested}`")))
 
-    done = CliRunner().invoke(telling, given, catch_exceptions=False)
+    done = CliRunner().invoke(suggest, options, catch_exceptions=False)
     assert done.output.splitlines() == [
         shown,
-        f"; `{shown}` does, {said} and `/new` stay",
+        f"; `{shown}` does, {suggested} and `/new` stay",
         f"`{shown}`",
     ]
 
 
-def test_every_command_is_shown_with_the_options_that_it_takes() -> None:
-    """What is suggested can be run, and is about the same daemon: no option too many or too few."""
+def test_every_suggested_command_has_the_options_that_it_takes() -> None:
+    """A suggested command can be run, and is about the same daemon: its options are exact."""
     leaves = {
-        " ".join(words): one for words, one in EVERY.items() if not isinstance(one, click.Group)
+        " ".join(words): found_command
+        for words, found_command in ALL_COMMANDS.items()
+        if not isinstance(found_command, click.Group)
     }
-    told: dict[str, set[str]] = {}
+    shown: dict[str, set[str]] = {}
 
     @click.command()
     @with_places
-    def telling(**_given: object) -> None:
+    def suggest_all(**_options: object) -> None:
         for name in leaves:
-            told[name] = {word for word in command(name).split() if word.startswith("--")}
+            shown[name] = {word for word in command(name).split() if word.startswith("--")}
 
-    CliRunner().invoke(telling, ["--config", "c", "--data-dir", "d"], catch_exceptions=False)
+    CliRunner().invoke(suggest_all, ["--config", "c", "--data-dir", "d"], catch_exceptions=False)
     known = {
-        name: {opt for parameter in one.params for opt in parameter.opts}
+        name: {opt for parameter in leaf.params for opt in parameter.opts}
         & {"--config", "--data-dir"}
-        for name, one in leaves.items()
+        for name, leaf in leaves.items()
     }
-    assert told == known
+    assert shown == known
 
 
 EVIL = "\x1b[2J\x9b7m\u202e\u200b\x08\r"
@@ -396,20 +406,20 @@ EVIL = "\x1b[2J\x9b7m\u202e\u200b\x08\r"
     ],
     ids=["words", "lines", "json", "an error"],
 )
-def test_nothing_that_a_command_tells_is_obeyed_by_a_terminal(
+def test_no_output_of_a_command_controls_the_terminal(
     shown: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A model made up the tool of a receipt, a server wrote its error, a stranger their name (P5)."""
+    """A model invents a receipt's tool, a server an error text, a stranger their name (P5)."""
     shown()
-    told = "".join(capsys.readouterr())
-    assert [sign for sign in EVIL if not sign.isprintable() and sign in told] == []
-    assert "[2J" in told
+    output = "".join(capsys.readouterr())
+    assert [sign for sign in EVIL if not sign.isprintable() and sign in output] == []
+    assert "[2J" in output
 
 
-def test_json_says_the_same_with_what_nobody_sees_escaped(
+def test_json_has_the_same_text_with_invisible_characters_escaped(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_result({EVIL: ["straße 日本 👩\u200d👩"]}, (), as_json=True)
-    told = capsys.readouterr().out
-    assert json.loads(told) == {EVIL: ["straße 日本 👩\u200d👩"]}
-    assert "straße 日本 👩\u200d👩" in told
+    output = capsys.readouterr().out
+    assert json.loads(output) == {EVIL: ["straße 日本 👩\u200d👩"]}
+    assert "straße 日本 👩\u200d👩" in output

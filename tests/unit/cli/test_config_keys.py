@@ -71,15 +71,15 @@ def written(home: Path, text: str) -> Path:
         ("people", '[{ name = "ann", ids = ["web:1"], roles = [] }]'),
     ],
 )
-def test_a_value_that_holds_is_printed(home: Path, key: str, shown: str) -> None:
-    """That of the file or the default; a reference to a secret, never what stands there (P8)."""
-    more = 'api_key = { env = "MY_KEY" }\n[[people]]\nname = "ann"\nids = ["web:1"]\n'
-    text = WITH_COMMENTS.replace("attempts = 3\n", f"attempts = 3\n{more}")
+def test_the_value_in_force_is_printed(home: Path, key: str, shown: str) -> None:
+    """The file's or the default; a secret shows its reference, never its value (P8)."""
+    extra_text = 'api_key = { env = "MY_KEY" }\n[[people]]\nname = "ann"\nids = ["web:1"]\n'
+    text = WITH_COMMENTS.replace("attempts = 3\n", f"attempts = 3\n{extra_text}")
     assert run("get", key, "--config", str(written(home, text))) == (0, f"{shown}\n", "")
 
 
 @pytest.mark.parametrize(
-    ("key", "why"),
+    ("key", "reason"),
     [
         ("provider.colour", "there is no `colour`"),
         ("provider.model.name", "there is no `name`"),
@@ -91,14 +91,14 @@ def test_a_value_that_holds_is_printed(home: Path, key: str, shown: str) -> None
         ("", "is no key path"),
     ],
 )
-def test_a_key_without_a_value_is_told(key: str, why: str) -> None:
+def test_a_key_without_a_value_is_reported(key: str, reason: str) -> None:
     """P10."""
     code, out, err = run("get", key)
-    assert (code, out, why in err, len(err.splitlines())) == (2, "", True, 1)
+    assert (code, out, reason in err, len(err.splitlines())) == (2, "", True, 1)
 
 
 def test_a_change_keeps_comments_order_and_mode(home: Path) -> None:
-    """The file is the same but for one value."""
+    """Only one value of the file changes."""
     path = written(home, WITH_COMMENTS)
     path.chmod(0o640)
     for key, value in (("autonomy", "full"), ("provider.attempts", "5")):
@@ -112,8 +112,8 @@ def test_a_change_keeps_comments_order_and_mode(home: Path) -> None:
     )
 
 
-def test_what_a_windows_editor_wrote_stays_its_own(home: Path) -> None:
-    """Its byte order mark and its line ends, so that only one line differs."""
+def test_a_windows_editors_byte_order_mark_and_line_ends_stay(home: Path) -> None:
+    """Only one line of the file differs."""
     path = home / "c.toml"
     path.write_text(WITH_COMMENTS, encoding="utf-8-sig", newline="\r\n")
     before = path.read_bytes()
@@ -126,8 +126,8 @@ def test_what_a_windows_editor_wrote_stays_its_own(home: Path) -> None:
 
 
 @pytest.mark.needs("root")
-def test_what_root_writes_stays_its_owners(home: Path) -> None:
-    """Else the daemon could not read its own configuration any more."""
+def test_a_file_changed_by_root_keeps_its_owner(home: Path) -> None:
+    """Otherwise the daemon could no longer read its configuration."""
     path = written(home, WITH_COMMENTS)
     os.chown(path, 4242, 4243)
     assert run("set", "autonomy", "full", "--config", str(path))[0] == 0
@@ -143,7 +143,7 @@ def test_a_link_stays_a_link(home: Path) -> None:
     assert path.read_text(encoding="utf-8") == 'autonomy = "full"\n'
 
 
-def test_without_a_file_one_is_made(home: Path) -> None:
+def test_a_missing_file_is_made(home: Path) -> None:
     """Where the daemon looks for it, for its owner alone."""
     assert run("set", "runtime.prompt", "You are a lobster.")[0] == 0
     path = home / "config" / "zeroclaw" / "config.toml"
@@ -152,7 +152,7 @@ def test_without_a_file_one_is_made(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "why"),
+    ("key", "value", "reason"),
     [
         ("autonomy", "reckless", "autonomy: "),
         ("provider.attempts", "-1", "provider.attempts: "),
@@ -167,20 +167,20 @@ def test_without_a_file_one_is_made(home: Path) -> None:
         ("policy.statement", '[{ id = "x" }]', "policy.statement"),
     ],
 )
-def test_a_change_that_would_be_a_fault_is_not_made(
-    home: Path, key: str, value: str, why: str
+def test_a_change_that_makes_a_fault_is_refused(
+    home: Path, key: str, value: str, reason: str
 ) -> None:
-    """P10; a secret that was typed is not repeated (P8)."""
+    """P10; a typed secret is not repeated (P8)."""
     path = written(home, WITH_COMMENTS)
     code, out, err = run("set", key, value, "--config", str(path))
     assert (code, out, "sk-secret" in err) == (2, "", False)
-    assert why in err or key == "tools.fetch.ports.7"
+    assert reason in err or key == "tools.fetch.ports.7"
     assert path.read_text(encoding="utf-8") == WITH_COMMENTS
 
 
 @pytest.mark.parametrize("key", ["runtime.prompt", 'provider.options."\udcff"'])
-def test_what_is_no_utf_8_is_not_written(home: Path, key: str) -> None:
-    """A shell hands on whatever bytes a person pasted; the file stays as it is."""
+def test_a_value_that_is_not_utf_8_is_refused(home: Path, key: str) -> None:
+    """A shell passes on any pasted bytes; the file stays as it is."""
     path = written(home, WITH_COMMENTS)
     code, out, err = run("set", key, "gr\udcfc\udcdfe", "--config", str(path))
     assert (code, out, "is not UTF-8" in err) == (2, "", True)
@@ -188,27 +188,27 @@ def test_what_is_no_utf_8_is_not_written(home: Path, key: str) -> None:
 
 
 def test_an_old_fault_does_not_forbid_another_change(home: Path) -> None:
-    """A variable that only the daemon has; it is told of."""
+    """Such as a variable that only the daemon has; the fault is reported."""
     path = written(home, '[provider]\napi_key = { env = "MY_KEY" }\n')
     code, _, err = run("set", "autonomy", "full", "--config", str(path))
     assert (code, "`MY_KEY` is not set; set it (as before)" in err) == (0, True)
 
 
-def test_a_file_that_is_no_toml_is_told(home: Path) -> None:
+def test_a_file_that_is_no_toml_is_reported(home: Path) -> None:
     """P10."""
     code, _, err = run("set", "autonomy", "full", "--config", str(written(home, "[[")))
     assert (code, "not valid TOML" in err) == (2, True)
 
 
-def test_a_directory_that_can_not_be_written_is_told(home: Path) -> None:
-    """P10: one line, and the old text stands."""
+def test_an_unwritable_directory_is_reported(home: Path) -> None:
+    """P10: one line, and the old text stays."""
     (home / "config").write_text("")
     code, _, err = run("set", "autonomy", "full")
     assert (code, "can't be written" in err, len(err.splitlines())) == (1, True, 1)
 
 
 def test_a_key_beside_a_list_of_tables_gets_a_header_of_its_own() -> None:
-    """As `policy` in a file that only has statements: the list alone opens no table."""
+    """As `policy` in a file that only has statements: the list alone does not open the table."""
     text = '[[policy.statement]]  # mine\nid = "a"\n\n[runtime]\nbacklog = 3\n'
     after = set_key(text, "policy.ask_when_untrusted", "false")
     assert after == f"{text}\n[policy]\nask_when_untrusted = false\n"
@@ -218,7 +218,7 @@ def test_a_key_beside_a_list_of_tables_gets_a_header_of_its_own() -> None:
 
 
 def test_naming_one_channel_keeps_the_others() -> None:
-    """Naming a key of one must not switch off the other, nor write more than was asked for."""
+    """Naming a key of one must not switch off the other, nor write more keys than requested."""
     only = set_key("", "channels.web.title", "Bob")
     assert tomllib.loads(only) == {"channels": {"web": {"title": "Bob"}}}
     assert set(parse(only).channels) == {"web", "terminal"}
@@ -241,17 +241,17 @@ def test_naming_one_channel_keeps_the_others() -> None:
     ],
 )
 def test_a_value_is_toml_or_else_a_text(typed: str, value: object) -> None:
-    """So that nobody has to quote twice."""
+    """So that no one has to quote twice."""
     assert value_of(typed) == value
     assert tomllib.loads(set_key("", "k", typed)) == {"k": value}
 
 
 def test_entries_of_lists_can_be_changed() -> None:
-    """By their number."""
+    """By their index."""
     text = '[[people]]\nname = "ann"   # she\n\n[[people]]\nname = "bob"\n'
     after = set_key(text, "people.0.name", "anna")
     assert after == text.replace('"ann" ', '"anna" ')
-    assert set_key(text, "people[0].name", "anna") == after  # as a fault names it
+    assert set_key(text, "people[0].name", "anna") == after  # as fault messages write it
     assert set_key('a = ["x", "y"]\n', "a.1", "z") == 'a = ["x", "z"]\n'
     assert set_key("", 'a."b[0]"', "z") == '[a]\n"b[0]" = "z"\n'
     with pytest.raises(ConfigError, match="is no key path"):  # deeper than Python recurses
@@ -260,8 +260,8 @@ def test_entries_of_lists_can_be_changed() -> None:
         set_key(text, "people.2.name", "eve")
 
 
-def test_every_key_of_the_example_can_be_set_to_what_it_is() -> None:
-    """And then nothing changes, comments included."""
+def test_every_key_of_the_example_can_be_set_to_its_value() -> None:
+    """The text does not change, comments included."""
     text = EXAMPLE.read_text(encoding="utf-8")
     for key, value in (("retention.audit_days", "365"), ("tools.fetch.ports", "[80, 443]")):
         assert set_key(text, key, value) == text
@@ -272,8 +272,8 @@ KEYS = st.lists(st.from_regex(r"[a-z]{1,3}", fullmatch=True), min_size=1, max_si
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(KEYS, st.text() | st.integers().map(str)), max_size=5))
-def test_what_was_set_is_there_or_the_change_is_refused(changes: list[tuple[str, str]]) -> None:
-    """Whatever is set in whatever order: the text stays TOML, and nothing else changes."""
+def test_a_key_is_set_or_the_change_is_refused(changes: list[tuple[str, str]]) -> None:
+    """For any keys in any order: the text stays TOML, and nothing else changes."""
     text = WITH_COMMENTS
     for key, typed in changes:
         try:
@@ -285,14 +285,14 @@ def test_what_was_set_is_there_or_the_change_is_refused(changes: list[tuple[str,
             assert isinstance(value, dict)
             value = cast("dict[str, object]", value)[part]
         assert value == value_of(typed)
-        assert "# small" in text or "provider.kind" in {one for one, _ in changes}
+        assert "# small" in text or "provider.kind" in {changed_key for changed_key, _ in changes}
 
 
 # --- unset ----------------------------------------------------------------------------------------
 
 
-def test_a_key_that_is_unset_is_gone_and_the_rest_stays(home: Path) -> None:
-    """With the comment on its own line; all others stay where they are."""
+def test_unset_removes_a_key_and_nothing_else(home: Path) -> None:
+    """With the comment on its own line; all other comments stay."""
     path = written(home, WITH_COMMENTS)
     code, out, err = run("unset", "provider.attempts", "--config", str(path))
     assert (code, "provider.attempts has its default again" in out, err) == (0, True, "")
@@ -301,7 +301,7 @@ def test_a_key_that_is_unset_is_gone_and_the_rest_stays(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "key", "left"),
+    ("text", "key", "remaining"),
     [
         ("a = 1\n[tools.shell]\nnetwork = true\n", "tools.shell", {"a": 1}),
         ("p = { a = 1, b = 2 }\n", "p.a", {"p": {"b": 2}}),
@@ -317,11 +317,11 @@ def test_a_key_that_is_unset_is_gone_and_the_rest_stays(home: Path) -> None:
         ("[channels.a]\n[channels.b]\n", "channels.a", {"channels": {"b": {}}}),
     ],
 )
-def test_whatever_stands_there_can_be_unset(text: str, key: str, left: dict[str, object]) -> None:
-    """Tables, what is in them, and what is in lists."""
+def test_any_key_can_be_unset(text: str, key: str, remaining: dict[str, object]) -> None:
+    """Tables, their keys, and entries of lists."""
     assert tomllib.loads(unset_key(text, key)) in (
-        left,
-        {one: v for one, v in left.items() if v != {}},
+        remaining,
+        {name: v for name, v in remaining.items() if v != {}},
     )
 
 
@@ -346,15 +346,13 @@ def test_whatever_stands_there_can_be_unset(text: str, key: str, left: dict[str,
     ],
     ids=["first", "nested", "comment", "comment beside it", "a channel", "a model", "a fault"],
 )
-def test_a_header_line_goes_with_its_last_key_if_it_says_nothing(
-    text: str, key: str, after: str
-) -> None:
-    """It stays where a comment would go with it, and where it switches something on."""
+def test_an_empty_header_is_removed_with_its_last_key(text: str, key: str, after: str) -> None:
+    """It stays if it has a comment, and if it enables something."""
     assert unset_key(text, key) == after
 
 
 @pytest.mark.parametrize(
-    ("text", "key", "why"),
+    ("text", "key", "reason"),
     [
         ("a = 1\n", "b", "does not set it"),
         ("a = 1\n", "a.b", "does not set it"),
@@ -365,14 +363,14 @@ def test_a_header_line_goes_with_its_last_key_if_it_says_nothing(
         ("a = 1\n", "", "is no key path"),
     ],
 )
-def test_what_can_not_be_unset_is_told(text: str, key: str, why: str) -> None:
+def test_a_key_that_can_not_be_unset_is_reported(text: str, key: str, reason: str) -> None:
     """P10."""
-    with pytest.raises(ConfigError, match=why):
+    with pytest.raises(ConfigError, match=reason):
         unset_key(text, key)
 
 
-def test_unsetting_what_is_needed_changes_nothing(home: Path) -> None:
-    """Checked before it is written, as when a key is set."""
+def test_unsetting_a_required_key_changes_nothing(home: Path) -> None:
+    """The change is checked before it is written, as with `set`."""
     text = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'
     path = written(home, text)
     code, out, err = run("unset", "provider.script", "--config", str(path))
@@ -380,7 +378,7 @@ def test_unsetting_what_is_needed_changes_nothing(home: Path) -> None:
     assert path.read_text(encoding="utf-8") == text
 
 
-# --- when a change holds, said where it is made ---------------------------------------------------
+# --- when a change takes effect ---------------------------------------------------
 
 ROUNDS = 20
 """Of the loop; more than one connection takes from its accepting to its end."""
@@ -388,10 +386,10 @@ ROUNDS = 20
 
 @asynccontextmanager
 async def listening(directory: Path, *secrets: str) -> AsyncGenerator[None]:
-    """A daemon's socket, and nothing behind it but the names of its secrets."""
+    """A daemon's control socket that knows only the names of its secrets."""
     ready = asyncio.Event()
 
-    async def errors(_asked: Mapping[str, object]) -> Errors:
+    async def errors(_request: Mapping[str, object]) -> Errors:
         await asyncio.sleep(0)
         return Errors(secrets=frozenset(secrets))
 
@@ -401,7 +399,7 @@ async def listening(directory: Path, *secrets: str) -> AsyncGenerator[None]:
         serving = group.create_task(control.serve(ready.set))
         await ready.wait()
         yield
-        for _ in range(ROUNDS):  # whoever has connected is accepted, heard and let go
+        for _ in range(ROUNDS):  # lets pending connections be accepted, served and closed
             await asyncio.sleep(0)
         serving.cancel()
 
@@ -418,10 +416,10 @@ BEFORE = 'autonomy = "supervised"\n'
         ("autonomy = 3\n", "has no fault", "has no fault"),
     ],
 )
-async def test_it_is_said_whether_a_reload_is_enough(
+async def test_the_output_says_whether_a_reload_is_enough(
     tmp_path: Path, after: str, runs: str, stopped: str
 ) -> None:
-    """By what differs, and by whether a daemon runs at all."""
+    """It depends on the changed keys, and on whether a daemon runs."""
     assert stopped in await asyncio.to_thread(when_it_applies, BEFORE, after, tmp_path)
     async with listening(tmp_path):
         assert runs in await asyncio.to_thread(when_it_applies, BEFORE, after, tmp_path)
@@ -431,13 +429,13 @@ async def test_it_is_said_whether_a_reload_is_enough(
 async def test_a_daemon_on_another_data_directory_can_be_named(
     home: Path, change: tuple[str, ...]
 ) -> None:
-    """It was started with `--data-dir`, which the file does not say."""
+    """It was started with `--data-dir`, which is not in the file."""
     path, other = written(home, 'autonomy = "readonly"\n'), home / "other"
     other.mkdir()
     async with listening(other):
         named = (*change, "--config", str(path), "--data-dir", str(other))
-        _, said, _ = await asyncio.to_thread(run, *named)
-    assert f"reload --config {path} --data-dir {other}` puts it in force" in said
+        _, output, _ = await asyncio.to_thread(run, *named)
+    assert f"reload --config {path} --data-dir {other}` puts it in force" in output
 
 
 async def test_a_secret_that_only_the_daemon_has_is_no_fault(home: Path) -> None:
@@ -449,10 +447,10 @@ async def test_a_secret_that_only_the_daemon_has_is_no_fault(home: Path) -> None
     assert (code, err) == (0, "")
 
 
-async def test_a_daemon_without_a_file_has_none_to_read_again(tmp_path: Path) -> None:
-    """It would refuse the reload: only the next start reads the first file."""
+async def test_a_daemon_without_a_file_needs_a_restart(tmp_path: Path) -> None:
+    """It would refuse a reload: only the next start reads the new file."""
     async with listening(tmp_path):
-        said = await asyncio.to_thread(
+        output = await asyncio.to_thread(
             when_it_applies, "", BEFORE.replace("supervised", "full"), tmp_path
         )
-    assert said == "zeroclaw is running; it applies when the daemon is restarted"
+    assert output == "zeroclaw is running; it applies when the daemon is restarted"

@@ -59,8 +59,8 @@ WELL = Facts(
 )
 
 
-def told(check: str, facts: Facts) -> list[tuple[Verdict, str]]:
-    """The verdicts and whole sentences of one check."""
+def verdicts_of(check: str, facts: Facts) -> list[tuple[Verdict, str]]:
+    """The verdicts and full sentences of one check."""
     return [(line.verdict, _sentence(line)) for line in run_checks(facts) if line.check == check]
 
 
@@ -68,13 +68,13 @@ def _sentence(line: CheckResult) -> str:
     return f"{line.text}; {line.remedy}" if line.remedy else line.text
 
 
-def with_daemon(**met: object) -> Facts:
-    return replace(WELL, errors=Errors(**met))  # type: ignore[arg-type]
+def with_daemon(**counters: object) -> Facts:
+    return replace(WELL, errors=Errors(**counters))  # type: ignore[arg-type]
 
 
-def with_channel(condition: str, *, seconds: int | None, why: str = "") -> Facts:
+def with_channel(condition: str, *, seconds: int | None, reason: str = "") -> Facts:
     since = None if seconds is None else NOW - timedelta(seconds=seconds)
-    seen = ChannelSeen(condition=condition, since=since, why=why)
+    seen = ChannelSeen(condition=condition, since=since, why=reason)
     return replace(WELL, status=Status(version="0.1.0", channels={"web": seen}))
 
 
@@ -83,11 +83,13 @@ def with_store(**changes: object) -> Facts:
 
 
 def failing(number: int, place: str = "chat:1") -> Failing:
-    here = ConversationId(f"C{number}")
-    return Failing(conversation=here, place=place, failures=4, last_at=NOW - timedelta(minutes=2))
+    conversation = ConversationId(f"C{number}")
+    return Failing(
+        conversation=conversation, place=place, failures=4, last_at=NOW - timedelta(minutes=2)
+    )
 
 
-def test_where_all_is_well_every_check_says_so() -> None:
+def test_a_healthy_daemon_passes_every_check() -> None:
     """One line each, and the exit code is 0."""
     lines = run_checks(WELL)
     assert [line.check for line in lines] == [
@@ -114,20 +116,20 @@ def test_where_all_is_well_every_check_says_so() -> None:
 
 
 def test_dropped_messages_of_strangers_are_counted() -> None:
-    """Somebody who gets no answer may be one; on a public bot that is no trouble."""
+    """A person without an answer may be one of them; on a public bot that is normal."""
     status = Status(version="0.1.0", channels={"web": UP}, dropped={"web": 3})
     dropped = "`web` dropped 3 messages of strangers since the daemon was started"
-    assert told("channels", replace(WELL, status=status))[1:] == [("ok", dropped)]
+    assert verdicts_of("channels", replace(WELL, status=status))[1:] == [("ok", dropped)]
 
 
 def test_the_exit_code_is_that_of_failures_alone() -> None:
-    """A warning is no failure."""
+    """Warnings do not count."""
     assert exit_code((CheckResult(check="x", verdict="warn", text="y"),)) == 0
     assert exit_code((CheckResult(check="x", verdict="fail", text="y", remedy="z"),)) == 1
 
 
 def test_a_line_stays_one_line() -> None:
-    """Whatever was found, and with its remedy."""
+    """For any finding, with its remedy."""
     line = CheckResult(check="x", verdict="fail", text="y\nz", remedy="mend it")
     assert in_words(line) == "fail  x              y z; mend it"
 
@@ -160,13 +162,13 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
     ),
     (
         "channels",
-        with_channel("waiting", seconds=-9, why="no route"),
+        with_channel("waiting", seconds=-9, reason="no route"),
         "fail",
         f"`web` waiting for 0 s: no route; {CHANNEL_LATER}",
     ),
     (
         "channels",
-        with_channel("down", seconds=1, why="bad token"),
+        with_channel("down", seconds=1, reason="bad token"),
         "fail",
         f"`web` down for 1 s: bad token; {CHANNEL_MEND}",
     ),
@@ -320,12 +322,12 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
 )
 
 
-def test_a_database_library_with_a_known_bug_is_told() -> None:
-    """No warning: it takes a second program that writes."""
-    here = f"zeroclaw 0.1.0, Python {platform.python_version()}, SQLite"
-    assert versions("0.1.0", (3, 51, 3)) == ok("versions", f"{here} 3.51.3")
+def test_a_database_library_with_a_known_bug_is_reported() -> None:
+    """It is no warning: the bug needs a second writing program."""
+    prefix = f"zeroclaw 0.1.0, Python {platform.python_version()}, SQLite"
+    assert versions("0.1.0", (3, 51, 3)) == ok("versions", f"{prefix} 3.51.3")
     assert versions("0.1.0", (3, 40, 1)).text == (
-        f"{here} 3.40.1 (do not open the database with another program while zeroclaw runs; 3.51.3 fixes this)"
+        f"{prefix} 3.40.1 (do not open the database with another program while zeroclaw runs; 3.51.3 fixes this)"
     )
 
 
@@ -337,13 +339,15 @@ def test_a_database_library_with_a_known_bug_is_told() -> None:
         (6, "fail", "the last 6 requests"),
     ],
 )
-def test_what_the_daemon_met_at_the_model_is_told(
+def test_the_daemons_failures_at_the_model_are_reported(
     failures: int, verdict: Verdict, often: str
 ) -> None:
-    """Whether or not it answers now: who writes to the bot was not answered (P10)."""
+    """Even if it answers now: people's messages failed (P10)."""
     at = NOW - timedelta(minutes=2)
-    met = ModelSeen(failures=failures, at=at, why="`h:9` can't be reached: connection refused")
-    assert told("provider", with_daemon(model=met))[1] == (
+    model_seen = ModelSeen(
+        failures=failures, at=at, why="`h:9` can't be reached: connection refused"
+    )
+    assert verdicts_of("provider", with_daemon(model=model_seen))[1] == (
         verdict,
         f"{often} to it failed, the newest 2 min ago: `h:9` can't be reached: connection refused",
     )
@@ -351,33 +355,33 @@ def test_what_the_daemon_met_at_the_model_is_told(
 
 @pytest.mark.parametrize(("check", "facts", "verdict", "text"), TABLE)
 def test_a_finding_is_judged(check: str, facts: Facts, verdict: Verdict, text: str) -> None:
-    """P10: what is wrong, where, and what to do."""
-    assert told(check, facts)[0] == (verdict, text)
+    """P10: the fault, its place, and the remedy."""
+    assert verdicts_of(check, facts)[0] == (verdict, text)
 
 
-def test_of_a_broken_configuration_nobody_says_that_no_sandbox_is_needed() -> None:
-    """Nobody knows yet which tools it switches on."""
+def test_a_broken_configuration_leaves_the_need_for_a_sandbox_open() -> None:
+    """It is unknown which tools it enables."""
     lines = run_checks(replace(WELL, sandbox=None, enabled=None))
     assert [line for line in lines if line.check == "sandbox"] == []
 
 
-def test_what_a_channels_own_check_found_is_told() -> None:
-    """Beside what the daemon says of it."""
-    found = (ok("channels", "`a`: @bot"), fail("channels", "`b`: no; do"))
-    assert told("channels", replace(WELL, results=found))[:2] == [
+def test_the_results_of_a_channels_own_check_are_listed() -> None:
+    """They are listed beside the daemon's own results."""
+    results = (ok("channels", "`a`: @bot"), fail("channels", "`b`: no; do"))
+    assert verdicts_of("channels", replace(WELL, results=results))[:2] == [
         ("ok", "`a`: @bot"),
         ("fail", "`b`: no; do"),
     ]
 
 
-def test_what_was_judged_where_it_was_met_has_its_place() -> None:
-    """All faults at once, before what hangs on them, which is not blamed."""
-    found = (warn("provider", "not looked at"), fail("configuration", "a"))
-    facts = replace(WELL, results=(*found, fail("configuration", "b")), enabled=None)
+def test_results_from_elsewhere_are_sorted_in() -> None:
+    """All faults come before the checks that depend on them, which are not blamed."""
+    results = (warn("provider", "not looked at"), fail("configuration", "a"))
+    facts = replace(WELL, results=(*results, fail("configuration", "b")), enabled=None)
     assert [line.text for line in run_checks(facts)][:2] == ["a", "b"]
-    assert told("provider", facts) == [("warn", "not looked at")]
-    assert told("channels", facts) == [("ok", "`web` up for 3 h")]
-    assert told("channels", replace(facts, status="none runs")) == []
+    assert verdicts_of("provider", facts) == [("warn", "not looked at")]
+    assert verdicts_of("channels", facts) == [("ok", "`web` up for 3 h")]
+    assert verdicts_of("channels", replace(facts, status="none runs")) == []
 
 
 @pytest.mark.parametrize(
@@ -400,38 +404,40 @@ def test_what_was_judged_where_it_was_met_has_its_place() -> None:
 def test_a_secret_that_this_shell_lacks_is_a_fault_where_no_daemon_has_it(
     facts: Facts, line: tuple[Verdict, str]
 ) -> None:
-    """Who asks in another shell is not sent to look for what is there."""
-    assert told("secrets", replace(facts, missing={"api_key": "it is not set"})) == [line]
+    """An operator in another shell is not sent to look for a secret that the daemon has."""
+    assert verdicts_of("secrets", replace(facts, missing={"api_key": "it is not set"})) == [line]
 
 
-def test_the_same_error_is_told_once_with_how_often() -> None:
-    """So that it hides no other."""
+def test_a_repeated_error_is_listed_once_with_its_count() -> None:
+    """So it does not hide the others."""
     troubles = tuple(
         Trouble(at=NOW - timedelta(seconds=9 - n), level="error", text=text)
         for n, text in enumerate(("a", "b", "a", "a"))
     )
-    assert told("errors", with_daemon(errors=troubles)) == [
+    assert verdicts_of("errors", with_daemon(errors=troubles)) == [
         ("warn", "6 s ago (3 times), error: a"),
         ("warn", "8 s ago, error: b"),
     ]
 
 
-def test_the_newest_errors_come_first_and_three_of_them() -> None:
-    """Enough to begin with; the log has all."""
+def test_the_three_newest_errors_are_listed_first() -> None:
+    """The log has all."""
     troubles = tuple(
         Trouble(at=NOW - timedelta(seconds=9 - n), level="error", text=f"e{n}") for n in range(5)
     )
-    assert told("errors", with_daemon(errors=troubles)) == [
+    assert verdicts_of("errors", with_daemon(errors=troubles)) == [
         ("warn", "5 s ago, error: e4"),
         ("warn", "6 s ago, error: e3"),
         ("warn", "7 s ago, error: e2"),
     ]
-    assert told("errors", replace(WELL, status="none runs")) == []
+    assert verdicts_of("errors", replace(WELL, status="none runs")) == []
 
 
 def test_many_conversations_that_fail_are_counted() -> None:
-    """Three are named: more than that is the provider's fault, or ours."""
-    lines = told("conversations", with_store(failing=tuple(failing(n, "") for n in range(5))))
+    """Three are named: more than that points to the provider, or to a bug."""
+    lines = verdicts_of(
+        "conversations", with_store(failing=tuple(failing(n, "") for n in range(5)))
+    )
     assert [text.partition(" failed ")[0] for _, text in lines] == [
         "C0 in no chat",
         "C1 in no chat",
@@ -440,9 +446,9 @@ def test_many_conversations_that_fail_are_counted() -> None:
     ]
 
 
-# --- what the store tells of trouble, in a house that lived through it ----------------------------
+# --- health read from the store ----------------------------
 
-HERE = ConversationId("here")
+CONVERSATION = ConversationId("here")
 
 
 @pytest.fixture
@@ -452,13 +458,13 @@ def world(tmp_path: Path) -> World:
 
 
 async def rows(world: World, *states: str, kind: RowKind = RowKind.INBOX, key: str = "") -> None:
-    """Put rows in these states, the oldest first, as far as a look at them goes."""
+    """Put rows in these states, the oldest first, as far as the check reads."""
     writes = tuple(
         Put(
             kind=kind,
             key=key or world.ids.ulid(),
             body=b"{}",
-            conversation=HERE,
+            conversation=CONVERSATION,
             state=state,
             place="chat/ada",
         )
@@ -467,109 +473,114 @@ async def rows(world: World, *states: str, kind: RowKind = RowKind.INBOX, key: s
     await world.store.write(*writes)
 
 
-async def test_an_empty_store_tells_of_no_trouble(world: World) -> None:
-    """Nor of a time that something was made at."""
+async def test_an_empty_store_reports_no_trouble(world: World) -> None:
+    """Nor any times."""
     assert await health(world.store, world.clock.now()) == Health()
 
 
-async def test_a_question_that_waits_is_told_with_its_times(world: World) -> None:
-    """When it was asked, and when silence denies it."""
+async def test_an_open_request_is_reported_with_its_times(world: World) -> None:
+    """The time of the request, and its deadline."""
     world.model.will(asks_for(("poke", "{}")))
     async with world.running() as house:
         await house.say("poke")
         asked_at = world.clock.now()
-        found = await health(world.store, asked_at)
-        assert (found.pending, found.next_deadline_at) == (
+        health_seen = await health(world.store, asked_at)
+        assert (health_seen.pending, health_seen.next_deadline_at) == (
             1,
             asked_at + timedelta(seconds=world.config.approvals.timeout_s),
         )
-        assert found.oldest_at is not None
-        assert abs(found.oldest_at - asked_at) < timedelta(seconds=1)
-        assert found.newest_at is not None
+        assert health_seen.oldest_at is not None
+        assert abs(health_seen.oldest_at - asked_at) < timedelta(seconds=1)
+        assert health_seen.newest_at is not None
 
 
-async def test_a_damaged_question_and_its_conversation_hide_nothing_else(world: World) -> None:
-    """The store can be read; only that question can't be answered (P10)."""
+async def test_a_damaged_request_and_its_conversation_hide_nothing_else(world: World) -> None:
+    """The store can be read; only that request can't be answered (P10)."""
     world.model.will(asks_for(("poke", "{}")), asks_for(("poke", "{}")))
     async with world.running() as house:
         await house.say("poke")
         await house.say("poke", "ben")
         [first, _] = await house.rows(RowKind.APPROVAL)
         world.store.damage(first)
-        found = await health(world.store, world.clock.now())
-        assert (found.pending, found.damaged, found.oldest_at is not None) == (2, 1, True)
+        health_seen = await health(world.store, world.clock.now())
+        assert (health_seen.pending, health_seen.damaged, health_seen.oldest_at is not None) == (
+            2,
+            1,
+            True,
+        )
 
 
-async def test_why_a_turn_failed_stays_unsaid_where_its_journal_is_damaged(world: World) -> None:
-    """That it failed is told all the same."""
+async def test_a_damaged_journal_leaves_the_reason_of_a_failure_out(world: World) -> None:
+    """The failure is reported all the same."""
     await rows(world, *["failed"] * MIN_FAILURES)
-    await world.store.write(Append(log=LogKind.JOURNAL, stream=HERE, body=b"{"))
-    [found] = (await health(world.store, world.clock.now())).failing
-    assert (found.failures, found.reason) == (MIN_FAILURES, "")
+    await world.store.write(Append(log=LogKind.JOURNAL, stream=CONVERSATION, body=b"{"))
+    [failing_seen] = (await health(world.store, world.clock.now())).failing
+    assert (failing_seen.failures, failing_seen.reason) == (MIN_FAILURES, "")
 
 
-async def test_a_chain_of_the_audit_that_was_changed_is_told(world: World) -> None:
-    """Which one, and from where on; the others are whole."""
+async def test_a_changed_audit_chain_is_reported(world: World) -> None:
+    """The report names the chain and the entry; the others are intact."""
     world.model.will(LOOK, says("seen"), LOOK, says("seen"))
     async with world.running() as house:
         await house.say("look")
         await house.say("look", "ben")
         await house.stop()
     first, _, own = await world.store.streams(LogKind.AUDIT)
-    found = await health(world.store, world.clock.now())
-    assert (found.chains, found.broken, own) == (3, (), STREAM)
+    health_seen = await health(world.store, world.clock.now())
+    assert (health_seen.chains, health_seen.broken, own) == (3, (), STREAM)
     world.store.drop_last(first)
-    [told] = (await health(world.store, world.clock.now())).broken
-    assert told.startswith(f"`{first}` at entry ")
+    [broken] = (await health(world.store, world.clock.now())).broken
+    assert broken.startswith(f"`{first}` at entry ")
 
 
-async def test_a_halt_is_told(world: World) -> None:
-    """Who and when, also where no daemon runs."""
+async def test_a_halt_is_reported(world: World) -> None:
+    """With person and time, even without a running daemon."""
     await world.halt("ada")
-    found = await health(world.store, world.clock.now())
-    assert found.halt is not None
-    assert (found.halt.by, found.halt.at) == ("ada", world.clock.now())
+    health_seen = await health(world.store, world.clock.now())
+    assert health_seen.halt is not None
+    assert (health_seen.halt.by, health_seen.halt.at) == ("ada", world.clock.now())
 
 
-async def test_a_conversation_whose_last_turns_all_failed_is_told(world: World) -> None:
-    """What waits, was stopped by nobody or joined another does not hide it."""
+async def test_a_conversation_whose_last_turns_all_failed_is_reported(world: World) -> None:
+    """Waiting, abandoned or joined messages do not hide it."""
     await rows(world, "failed", "answered", *["failed"] * MIN_FAILURES, "joined", "queued")
-    found = await health(world.store, world.clock.now())
-    assert [(one.conversation, one.place, one.failures) for one in found.failing] == [
-        (HERE, "chat/ada", MIN_FAILURES)
-    ]
-    assert found.failing[0].last_at == made_at(world.ids.ulid())
-    assert found.queued == 1
+    health_seen = await health(world.store, world.clock.now())
+    assert [
+        (conversation.conversation, conversation.place, conversation.failures)
+        for conversation in health_seen.failing
+    ] == [(CONVERSATION, "chat/ada", MIN_FAILURES)]
+    assert health_seen.failing[0].last_at == made_at(world.ids.ulid())
+    assert health_seen.queued == 1
 
 
-async def test_why_the_last_turn_failed_is_told(world: World) -> None:
-    """As its person read it; it is in the journal, so no daemon has to run (P10)."""
+async def test_the_reason_of_the_last_failure_is_reported(world: World) -> None:
+    """In the words that its person read, from the journal, so no daemon has to run (P10)."""
     world.model.will(*[(ProviderRejected("no such model"),)] * MIN_FAILURES)
     async with world.running() as house:
         for _ in range(MIN_FAILURES):
             await house.say("hello")
-    [found] = (await health(world.store, world.clock.now())).failing
-    assert found.reason == "the model can't answer: no such model"
+    [failing_seen] = (await health(world.store, world.clock.now())).failing
+    assert failing_seen.reason == "the model can't answer: no such model"
 
 
-async def test_a_conversation_that_was_answered_since_is_well(world: World) -> None:
-    """However often it failed before."""
+async def test_a_conversation_that_was_answered_since_is_healthy(world: World) -> None:
+    """However often it failed before that."""
     await rows(world, *["failed"] * 9, "answered")
     assert (await health(world.store, world.clock.now())).failing == ()
     await rows(world, *["failed"] * (MIN_FAILURES - 1))
     assert (await health(world.store, world.clock.now())).failing == ()
 
 
-async def test_messages_that_are_not_out_are_counted_when_it_takes_long(world: World) -> None:
-    """One that is being sent now is no trouble."""
+async def test_posts_that_wait_for_long_are_counted(world: World) -> None:
+    """A post that is just being sent does not count."""
     await rows(world, "pending", "sending", kind=RowKind.OUTBOX)
     now = world.clock.now()
     assert (await health(world.store, now + STUCK)).stuck == 0
     assert (await health(world.store, now + STUCK + timedelta(seconds=1))).stuck == 2
 
 
-async def test_messages_that_were_refused_lately_are_counted(world: World) -> None:
-    """A key that tells no time tells nothing."""
+async def test_recently_refused_posts_are_counted(world: World) -> None:
+    """A key without a time is ignored."""
     await rows(world, "refused", kind=RowKind.OUTBOX)
     await rows(world, "refused", kind=RowKind.OUTBOX, key="no-ulid")
     now = world.clock.now()
@@ -577,7 +588,7 @@ async def test_messages_that_were_refused_lately_are_counted(world: World) -> No
     assert (await health(world.store, now + RECENT)).refused == 0
 
 
-# --- platforms whose channels offer a check -------------------------------------------------------
+# --- channels with their own check -------------------------------------------------------
 
 STORK = """
 from pydantic import BaseModel
@@ -613,7 +624,7 @@ nowhere = doctored:NOWHERE
 
 
 def test_a_channels_own_check_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the platform says of the account, or why it refuses it; a secret in it is hidden (P8)."""
+    """The platform's account, or its reason to refuse it; secrets are redacted (P8)."""
     (tmp_path / "doctored.py").write_text(STORK, encoding="utf-8")
     install(tmp_path, monkeypatch, ENTRIES)
     monkeypatch.setenv("STORK_TOKEN", "0123456789abcdef-stork")
@@ -627,14 +638,14 @@ def test_a_channels_own_check_is_a_line(tmp_path: Path, monkeypatch: pytest.Monk
     )
     arguments = ["doctor", "--json", "--config", str(config), "--data-dir", str(tmp_path / "data")]
     done = CliRunner().invoke(root, arguments)
-    told = [
+    shown = [
         (check["verdict"], check["text"])
         for check in json.loads(done.stdout)["checks"]
         if check["check"] == "channels"
     ]
     assert done.exit_code == 1
-    assert [verdict for verdict, _ in told] == ["ok", "fail", "fail", "ok"]
-    assert told[0][1].startswith("`well`: @stork, with ")
-    assert told[1][1] == "`refused`: the token is no longer good; get a new one"
-    assert told[2][1].startswith("`nowhere`: ")
+    assert [verdict for verdict, _ in shown] == ["ok", "fail", "fail", "ok"]
+    assert shown[0][1].startswith("`well`: @stork, with ")
+    assert shown[1][1] == "`refused`: the token is no longer good; get a new one"
+    assert shown[2][1].startswith("`nowhere`: ")
     assert "0123456789abcdef-stork" not in done.output

@@ -22,8 +22,8 @@ def greeted(config: str, *, note: str = "", reason: str = "") -> str:
     return "\n".join(greeting(facts, parse(config), PLACES, reason=reason))
 
 
-def test_the_small_models_limits_are_told_once() -> None:
-    """Once that it calls no tools, then what to do about it."""
+def test_the_small_models_limits_are_shown_once() -> None:
+    """First that it calls no tools, then what to do about it."""
     words = greeted("", note=SHIPPED_NOTE)
     assert words.count("small") == words.count("never calls a tool") == 1
     assert words.count("`zeroclaw demo`") == words.count("/tool shell") == 1
@@ -31,7 +31,7 @@ def test_the_small_models_limits_are_told_once() -> None:
 
 
 def test_a_chosen_model_without_a_place_for_tools_is_advised_the_same() -> None:
-    """Its note says why; what to do is the same."""
+    """Its note gives the reason; the advice is the same."""
     words = greeted(CHOSEN, note=NO_TOOLS_NOTE)
     assert words.count("tools: it only chats") == words.count("/tool shell") == 1
     assert "name a model that calls tools, with `zeroclaw init`" in words
@@ -44,7 +44,7 @@ def test_a_chosen_model_that_calls_tools_needs_no_advice() -> None:
     )
 
 
-def test_a_daemon_of_roots_is_told_whose_it_should_be() -> None:
+def test_a_daemon_run_by_root_is_advised_against_it() -> None:
     """At every start."""
     facts = ReadyFacts(
         model="m", note="", web_url="", channels=(), shell="", halted="", is_root=True
@@ -54,8 +54,8 @@ def test_a_daemon_of_roots_is_told_whose_it_should_be() -> None:
     )
 
 
-def test_who_is_to_become_the_operator_is_told_how() -> None:
-    """The code is in the greeting, and the place that it is for."""
+def test_the_greeting_says_how_to_become_the_operator() -> None:
+    """The greeting has the code, and where to send it."""
     facts = ReadyFacts(
         model="m",
         note="",
@@ -72,12 +72,12 @@ def test_who_is_to_become_the_operator_is_told_how() -> None:
 
 
 def test_a_model_that_was_found_comes_with_the_reason() -> None:
-    """Which one it is, and why it is that one."""
+    """The greeting names the model, and why it was chosen."""
     lines = greeted(CHOSEN, reason="taken because Ollama offers it").splitlines()
     assert lines[1:3] == ["  model     m", "            taken because Ollama offers it"]
 
 
-def test_commands_are_shown_as_the_person_can_type_them(
+def test_commands_are_shown_as_they_can_be_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a checkout, the shell knows no `zeroclaw`."""

@@ -48,7 +48,7 @@ MANY = Server(
 
 
 class ChatSettings(BaseModel):
-    """A platform with a token."""
+    """The settings of a platform with a token."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,7 +66,7 @@ class ChatSettings(BaseModel):
 
 
 class NoSettings(BaseModel):
-    """What a channel needs that asks for nothing."""
+    """The settings of a channel without any."""
 
 
 CHAT = ChannelManifest(
@@ -84,14 +84,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def run(*arguments: str) -> tuple[int, str, str]:
-    """On a thread, for the command has a loop of its own."""
+    """Run a command on a thread, since it runs its own event loop."""
     done = await asyncio.to_thread(CliRunner().invoke, root, ["init", *arguments])
     return done.exit_code, done.stdout, done.stderr
 
 
 @contextmanager
 def unprivileged() -> Generator[None]:
-    """Be another user than root, who can enter every directory."""
+    """Run as another user than root, who could enter every directory."""
     user = os.geteuid()
     other = user or 65_533
     os.setresuid(other, other, user)
@@ -109,10 +109,10 @@ def text_of(path: Path) -> str:
 
 
 @pytest.mark.slow
-async def test_options_make_a_configuration_that_was_tried(
+async def test_options_make_a_tried_configuration(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model was asked with its key; the file names the key's place only, and says why (P8)."""
+    """The trial uses the key; the file names only where the key is, and why (P8)."""
     monkeypatch.setenv("SOME_KEY", SECRET)
     async with ModelServer() as server:
         server.say("Hello.")
@@ -135,7 +135,7 @@ async def test_options_make_a_configuration_that_was_tried(
 
 @pytest.mark.slow
 async def test_a_model_that_does_not_answer_is_not_written(home: Path) -> None:
-    """P10: why, and how to have it all the same."""
+    """P10: the reason, and how to write it all the same."""
     async with ModelServer() as server:
         server.refuse(401, times=None)
         arguments = ("--yes", "--url", server.url, "--model", "m")
@@ -147,9 +147,9 @@ async def test_a_model_that_does_not_answer_is_not_written(home: Path) -> None:
     assert (home / "config" / "zeroclaw" / "config.toml").exists()
 
 
-async def test_only_who_is_not_known_yet_is_told_how_to_become_the_operator(home: Path) -> None:
-    """Whoever named their sender id is asked for no code, also where strangers are."""
-    more = (
+async def test_only_an_unknown_operator_is_shown_how_to_become_one(home: Path) -> None:
+    """A person who gave their sender id needs no code, even if strangers do."""
+    options = (
         "--yes",
         "--unchecked",
         "--channel",
@@ -157,15 +157,21 @@ async def test_only_who_is_not_known_yet_is_told_how_to_become_the_operator(home
         "--set",
         "channels.telegram.token={env='T'}",
     )
-    _, out, _ = await run(*more)
+    _, out, _ = await run(*options)
     assert "approve your code on the web page" in out
-    asked = ("--operator", "telegram:7", "--set", "channels.telegram.pairing=code", "--force")
-    code, out, _ = await run(*more, *asked)
+    with_operator = (
+        "--operator",
+        "telegram:7",
+        "--set",
+        "channels.telegram.pairing=code",
+        "--force",
+    )
+    code, out, _ = await run(*options, *with_operator)
     assert (code, "your code" in out) == (0, False)
     tokens = (f"channels.discord.{key}" for key in ("token={env='D'}", "pairing=code"))
-    sets = tuple(f"--set={one}" for one in ("channels.web.enabled=false", *tokens))
+    sets = tuple(f"--set={item}" for item in ("channels.web.enabled=false", *tokens))
     code, out, _ = await run(
-        *more, "--operator", "telegram:7", "--channel=discord", *sets, "--force"
+        *options, "--operator", "telegram:7", "--channel=discord", *sets, "--force"
     )
     # The daemon prints no code while an operator can be reached.
     assert "write to the bot on discord, and approve your code on telegram\n" in out
@@ -173,8 +179,8 @@ async def test_only_who_is_not_known_yet_is_told_how_to_become_the_operator(home
 
 @pytest.mark.slow
 @pytest.mark.needs("unshare")
-def test_a_place_that_can_not_be_written_is_told_before_anything_is_asked(home: Path) -> None:
-    """Not when all is answered (P10)."""
+def test_an_unwritable_place_is_reported_before_any_question(home: Path) -> None:
+    """Not after all questions (P10)."""
     place = home / "place"
     place.mkdir()
     script = 'mount -t tmpfs -o ro none "$0" && exec "$@"'
@@ -185,11 +191,11 @@ def test_a_place_that_can_not_be_written_is_told_before_anything_is_asked(home: 
         text=True,
         check=False,
     )
-    said = f"zeroclaw: `{place}/c.toml` can't be written, because this user can't create files in `{place}`"
-    assert (done.returncode, done.stderr) == (1, f"{said}; name another\n")
+    line = f"zeroclaw: `{place}/c.toml` can't be written, because this user can't create files in `{place}`"
+    assert (done.returncode, done.stderr) == (1, f"{line}; name another\n")
 
 
-async def test_a_place_below_a_file_is_told_before_anything_is_asked(home: Path) -> None:
+async def test_a_place_below_a_file_is_reported_before_any_question(home: Path) -> None:
     """P10."""
     place = home / "place"
     place.touch()
@@ -197,8 +203,8 @@ async def test_a_place_below_a_file_is_told_before_anything_is_asked(home: Path)
     assert (code, out, f"can't create files in `{place}`" in err) == (1, "", True)
 
 
-async def test_a_place_below_a_directory_that_this_user_can_not_enter_is_told(home: Path) -> None:
-    """Like one that can be seen, and before anything is asked (P10)."""
+async def test_a_place_below_an_inaccessible_directory_is_reported(home: Path) -> None:
+    """Before any question (P10)."""
     with tempfile.TemporaryDirectory() as directory:
         await asyncio.to_thread(Path(directory).chmod, 0)
         with unprivileged():
@@ -207,8 +213,8 @@ async def test_a_place_below_a_directory_that_this_user_can_not_enter_is_told(ho
 
 
 @pytest.mark.parametrize("kind", ["pipe", "directory"])
-async def test_what_is_no_file_is_not_replaced(home: Path, kind: str) -> None:
-    """A device would be lost to the whole machine."""
+async def test_a_place_that_is_no_file_is_not_replaced(home: Path, kind: str) -> None:
+    """A device file would be lost to the whole machine."""
     place = home / "place"
     os.mkfifo(place) if kind == "pipe" else place.mkdir()
     code, out, err = await run("--yes", "--unchecked", "--force", "--config", str(place))
@@ -217,7 +223,7 @@ async def test_what_is_no_file_is_not_replaced(home: Path, kind: str) -> None:
 
 
 async def test_a_model_that_is_not_here_yet_is_the_first_thing_to_do(home: Path) -> None:
-    """Else the bot's first answer would be that it has none (P10)."""
+    """Otherwise the bot's first answer would be that it has none (P10)."""
     code, out, _ = await run("--yes", "--unchecked")
     assert (code, "first     no model at" in out, "deploy/fetch_model.py" in out) == (0, True, True)
 
@@ -234,14 +240,14 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
     code, out, _ = await run(*arguments, "--autonomy", "full", "--force")
     assert (code, f"zeroclaw run --config {path}" in out) == (0, True)
     assert 'autonomy = "full"' in await asyncio.to_thread(text_of, path)
-    kept = home / "mine.toml.before"
-    assert f"the old file is kept as `{kept}`" in out
-    assert await asyncio.to_thread(text_of, kept) == first
-    assert kept.stat().st_mode & 0o777 == 0o600
+    backup = home / "mine.toml.before"
+    assert f"the old file is kept as `{backup}`" in out
+    assert await asyncio.to_thread(text_of, backup) == first
+    assert backup.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "reason"),
     [
         ((), "there is no terminal"),
         (("--yes", "--model", "m"), "name it with --url"),
@@ -261,17 +267,17 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
         (("--yes", "--channel", "telegram"), "--set 'channels.telegram.token={env=\"NAME\"}'"),
     ],
 )
-async def test_options_that_do_not_fit_are_told(
-    home: Path, arguments: tuple[str, ...], why: str
+async def test_invalid_options_are_reported(
+    home: Path, arguments: tuple[str, ...], reason: str
 ) -> None:
-    """P10; and nothing is written."""
+    """P10; no file is written."""
     code, out, err = await run(*arguments)
-    assert (code, out, why in err) == (2, "", True)
+    assert (code, out, reason in err) == (2, "", True)
     assert not (home / "config").exists()
 
 
 async def test_other_keys_are_set_as_well(home: Path) -> None:
-    """For what has no option of its own; what is missing yet is named as the first thing to do."""
+    """For keys without an option; what is still missing is named as the first thing to do."""
     path = home / "c.toml"
     code, out, _ = await run(
         *("--config", str(path), "--yes", "--unchecked", "--channel", "telegram"),
@@ -295,7 +301,7 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ("--yes", "--name", "ann"),
@@ -314,31 +320,33 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
         (("--yes", "--operator", "4711"), "`4711` is not a sender; write CHANNEL:ID"),
     ],
 )
-async def test_no_option_is_left_out_without_a_word(
-    home: Path, arguments: tuple[str, ...], said: str
+async def test_no_option_is_ignored_silently(
+    home: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    """P10: nothing is written, and what is wrong is told."""
+    """P10: no file is written, and the fault is reported."""
     path = home / "c.toml"
     code, out, err = await run("--config", str(path), *arguments)
-    assert (code, said in err, path.exists()) == (2, True, False), out + err
+    assert (code, message in err, path.exists()) == (2, True, False), out + err
 
 
 # --- the questions -------------------------------------------------------------------------------
 
 
 class Room:
-    """Stands for the machine that an interview is about."""
+    """The machine that an interview is about."""
 
-    def __init__(self, place: Path, *, found: Discovered | None = None, chat: bool = False) -> None:
+    def __init__(
+        self, place: Path, *, discovered: Discovered | None = None, chat: bool = False
+    ) -> None:
         self.models: list[ProviderSettings] = []
         self.chats: list[ChosenChannel] = []
         self.verdicts: list[bool] = []
-        self.says: list[str] = []
+        self.refusals: list[str] = []
         self.answers: Answers | None = None
         channels = dict(LOCAL) | ({"chat": CHAT} if chat else {})
         self.interview = Interview(
-            found=found or Discovered(),
-            channels={kind: (one, ChatSettings) for kind, one in channels.items()},
+            found=discovered or Discovered(),
+            channels={kind: (manifest, ChatSettings) for kind, manifest in channels.items()},
             secrets=place,
             try_model=self._model,
             try_channel=self._channel,
@@ -351,12 +359,12 @@ class Room:
     def _channel(self, chosen: ChosenChannel, manifest: ChannelManifest) -> TrialResult:
         assert manifest is CHAT
         self.chats.append(chosen)
-        if self.says:
-            return TrialResult(is_ok=False, line=self.says.pop(0))
+        if self.refusals:
+            return TrialResult(is_ok=False, line=self.refusals.pop(0))
         return TrialResult(is_ok=True, line="seen")
 
     def ask(self, *typed: str) -> str:
-        """Return what stood on the screen."""
+        """Run the interview; return the screen's text."""
 
         @click.command()
         def asking() -> None:
@@ -366,25 +374,25 @@ class Room:
         assert done.exception is None, done.output
         return done.output
 
-    def told(self) -> Answers:
+    def given(self) -> Answers:
         assert self.answers is not None
         return self.answers
 
 
-def test_returns_alone_give_what_the_defaults_are(tmp_path: Path) -> None:
+def test_empty_answers_take_the_defaults(tmp_path: Path) -> None:
     """The local model, both channels, supervised."""
     room = Room(tmp_path)
     room.ask("", "", "", "", "")
-    assert room.told() == Answers(
+    assert room.given() == Answers(
         provider=ProviderSettings(),
         channels=(ChosenChannel(kind="terminal"), ChosenChannel(kind="web")),
     )
-    config = parse(compose(room.told()))
+    config = parse(compose(room.given()))
     assert config == Config()
 
 
-def test_the_small_model_is_offered_as_what_it_is(tmp_path: Path, home: Path) -> None:
-    """Here already, or to be fetched first."""
+def test_the_small_model_is_offered_with_its_state(tmp_path: Path, home: Path) -> None:
+    """Here already, or still to be fetched."""
     room = Room(tmp_path)
     assert "1  the small model, to be fetched first by `" in room.ask("", "", "", "", "")
     models = home / "data" / "zeroclaw" / "models"
@@ -393,52 +401,52 @@ def test_the_small_model_is_offered_as_what_it_is(tmp_path: Path, home: Path) ->
     assert "1  the small model on this machine, which only chats" in room.ask("", "", "", "", "")
 
 
-def test_a_server_on_this_machine_comes_first(tmp_path: Path) -> None:
+def test_a_server_on_this_machine_is_offered_first(tmp_path: Path) -> None:
     """With its first model that can chat; another can be named."""
     few = Server(name="vLLM", base_url="http://127.0.0.1:8000/v1", models=("one",))
     mute = Server(name="mute", base_url="http://127.0.0.1:1/v1", models=())
-    room = Room(tmp_path, found=Discovered(servers=(mute, MANY, few)))
+    room = Room(tmp_path, discovered=Discovered(servers=(mute, MANY, few)))
     shown = room.ask("", "", "", "", "", "")
     assert "  1  Ollama on http://127.0.0.1:11434/v1, with 15 models\n  2  vLLM on" in shown
     assert "… and 3 more" in shown
-    assert room.told().provider.model == "m0"
+    assert room.given().provider.model == "m0"
     room.ask("1", "m13", "", "", "", "")
-    assert room.told().provider.model == "m13"
+    assert room.given().provider.model == "m13"
     room.ask("2", "", "", "", "")
-    assert room.told().provider.model == "one"
+    assert room.given().provider.model == "one"
 
 
-def test_a_key_of_the_environment_is_taken_when_it_is_chosen(tmp_path: Path) -> None:
-    """As a reference; a model that does not answer is asked about again, or kept at a wish."""
-    room = Room(tmp_path, found=Discovered(keys=(KEY,)))
+def test_a_key_of_the_environment_is_used_if_chosen(tmp_path: Path) -> None:
+    """As a reference; a model that does not answer is asked again, or kept on request."""
+    room = Room(tmp_path, discovered=Discovered(keys=(KEY,)))
     room.verdicts = [False, False]
     room.ask("1", "n", "2", "", "y", "", "", "", "")
     assert [model.kind for model in room.models] == ["local", "openai"]
-    assert room.told().provider.api_key == SecretReference(env="SOME_KEY")
-    assert room.told().provider.model == "small"
+    assert room.given().provider.api_key == SecretReference(env="SOME_KEY")
+    assert room.given().provider.model == "small"
 
 
-def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_typed_key_goes_into_its_own_file(tmp_path: Path) -> None:
     """Readable by its owner alone; neither screen nor configuration shows it (P8)."""
-    room, taken = Room(tmp_path), tmp_path / "taken"
-    taken.write_text("x")
+    room, existing = Room(tmp_path), tmp_path / "taken"
+    existing.write_text("x")
     shown = room.ask(
         *("2", "ftp://x", "/", "https://models.example/v1/", "big"),
-        *("type", SECRET, str(taken), "", "type", SECRET, "", "n", "type", SECRET, "", "y"),
+        *("type", SECRET, str(existing), "", "type", SECRET, "", "n", "type", SECRET, "", "y"),
         *("", "", "", ""),
     )
     path = tmp_path / "model.key"
-    text = compose(room.told())
+    text = compose(room.given())
     assert (text_of(path), path.stat().st_mode & 0o777) == (f"{SECRET}\n", 0o600)
-    assert (SECRET in shown + text, text_of(taken)) == (False, "x")
+    assert (SECRET in shown + text, text_of(existing)) == (False, "x")
     assert ("begins with http" in shown, "already exists" in shown) == (True, True)
     provider = parse(text).provider
     assert provider.base_url == "https://models.example/v1"
     assert provider.api_key == SecretReference(file=str(path))
 
 
-def test_a_key_takes_the_place_of_a_file_alone(tmp_path: Path) -> None:
-    """A device would be lost to the whole machine."""
+def test_a_key_replaces_only_a_regular_file(tmp_path: Path) -> None:
+    """A device file would be lost to the whole machine."""
     room, place = Room(tmp_path), tmp_path / "pipe"
     os.mkfifo(place)
     begin = ("2", "https://models.example/v1", "big", "type")
@@ -446,35 +454,35 @@ def test_a_key_takes_the_place_of_a_file_alone(tmp_path: Path) -> None:
     assert (place.is_fifo(), f"`{place}` is no file; name another" in shown) == (True, True)
 
 
-def test_a_key_that_was_typed_wrong_is_typed_again(tmp_path: Path) -> None:
-    """Into the same file, also where an earlier `init` was left behind it."""
+def test_a_mistyped_key_is_asked_again(tmp_path: Path) -> None:
+    """It goes into the same file, even if an earlier `init` was aborted there."""
     room = Room(tmp_path)
     room.verdicts = [False, True]
     begin = ("2", "https://models.example/v1", "big", "type")
     room.ask(*begin, "wrong", "", "y", "n", *begin, SECRET, "", "y", "", "", "", "")
     path = tmp_path / "model.key"
     assert (text_of(path), path.stat().st_mode & 0o777) == (f"{SECRET}\n", 0o600)
-    assert room.told().provider.api_key == SecretReference(file=str(path))
+    assert room.given().provider.api_key == SecretReference(file=str(path))
 
 
 def test_a_key_that_is_typed_as_a_name_is_refused(tmp_path: Path) -> None:
-    """And not repeated by us; one in a file, or none, is fine."""
+    """The refusal does not repeat it; a key in a file, or none, is fine."""
     room = Room(tmp_path)
     begin = ("2", "https://models.example/v1", "big")
     shown = room.ask(*begin, "env", SECRET, "SOME_KEY", "", "", "", "")
     assert "give the name, not the key" in shown
-    assert room.told().provider.api_key == SecretReference(env="SOME_KEY")
+    assert room.given().provider.api_key == SecretReference(env="SOME_KEY")
     room.ask(*begin, "file", "/run/secrets/key", "", "", "", "")
-    assert room.told().provider.api_key == SecretReference(file="/run/secrets/key")
+    assert room.given().provider.api_key == SecretReference(file="/run/secrets/key")
     shown = room.ask(*begin, "keyring", SECRET, "zeroclaw/model", "", "", "", "")
     assert "give service/name, not the key" in shown
-    assert room.told().provider.api_key == SecretReference(keyring="zeroclaw/model")
+    assert room.given().provider.api_key == SecretReference(keyring="zeroclaw/model")
     room.ask(*begin, "", "", "", "", "")
-    assert room.told().provider.api_key is None
+    assert room.given().provider.api_key is None
 
 
-def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
-    """Language, window, name, strangers, and what tools may reach; each with its comment."""
+def test_further_questions_are_optional(tmp_path: Path) -> None:
+    """Language, context window, name, strangers, and the reach of tools, each with its comment."""
     room = Room(tmp_path, chat=True)
     shown = room.ask(
         *("2", "https://models.example/v1", "big", ""),
@@ -482,10 +490,10 @@ def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
         *("y", "de", "12", "many", "8192", "Ann Lee", "Ann", "y", "n", "y"),
     )
     assert ("at least 512, or 0" in shown, "begins with a letter" in shown) == (True, True)
-    text = compose(room.told())
+    text = compose(room.given())
     config = parse(text)
     assert (config.language, config.provider.context_tokens) == ("de", 8192)
-    assert [one.name for one in config.people] == ["ann"]
+    assert [person.name for person in config.people] == ["ann"]
     assert config.channels["chat"].allowed_users == ("U1",)
     assert config.channels["chat"].pairing == "code"
     assert (config.tools.fetch.enabled, config.tools.shell.network) == (False, True)
@@ -493,42 +501,47 @@ def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
     assert bare == ['server = "h"', 'token = { env = "CHAT_TOKEN" }']
 
 
-def test_where_nobody_can_pair_the_operator_is_named(
+def test_without_pairing_the_operator_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A code would be refused there, and so strangers are not asked about either."""
+    """A code would be refused there, so there is no question about strangers either."""
     monkeypatch.setitem(globals(), "CHAT", replace(CHAT, may_pair=False))
     room = Room(tmp_path, chat=True)
     shown = room.ask(
         *("", "", "n", "y", "h", "env", "CHAT_TOKEN", "", "U1", "", "y"), *("", "", "", "", "")
     )
     assert ("prints a code" in shown, "May strangers" in shown) == (False, False)
-    channel = parse(compose(room.told())).channels["chat"]
+    channel = parse(compose(room.given())).channels["chat"]
     assert (channel.allowed_users, channel.pairing) == (("U1",), "closed")
 
 
-@pytest.mark.parametrize("given", ["a.example", ""])
-def test_a_channel_may_be_asked_for_what_it_serves_few_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+@pytest.mark.parametrize("server", ["a.example", ""])
+def test_a_channel_may_ask_for_recommended_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str
 ) -> None:
-    """Else its check would find fault with what no answer could mend."""
+    """Otherwise its check would report a fault that no answer could fix."""
     monkeypatch.setitem(globals(), "CHAT", replace(CHAT, asks=("zone",)))
     room = Room(tmp_path, chat=True)
-    shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", given, "U1", "", "")
+    shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", server, "U1", "", "")
     assert "`zone` is explained in docs/channels" in shown
-    (channel,) = (channel for channel in room.told().channels if channel.kind == "chat")
-    assert channel.own.get("zone", "") == given
+    (channel,) = (channel for channel in room.given().channels if channel.kind == "chat")
+    assert channel.own.get("zone", "") == server
 
 
 def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
-    """Which the platform may name, and the person else; what was right is not typed twice."""
+    """The platform names it, or else the person does; correct answers are not typed twice."""
     room = Room(tmp_path, chat=True)
-    room.says = ["chat: no such host", "channels.chat.second: not set", "chat: refused", "refused"]
+    room.refusals = [
+        "chat: no such host",
+        "channels.chat.second: not set",
+        "chat: refused",
+        "refused",
+    ]
     typed = ("", "", "n", "y", "7", "env", "CHAT_TOKEN", "env", "CHAT_2")
     again = ("n", "", "h", "n", "", "none", "n", "token", "env", "OTHER", "y")
     shown = room.ask(*typed, *again, "U1", "", "")
     which = "Which answer is wrong (server, token, second)"
-    assert [shown.count(f"{which} [{one}]:") for one in ("server", "second")] == [2, 1]
+    assert [shown.count(f"{which} [{name}]:") for name in ("server", "second")] == [2, 1]
     first, second = SecretReference(env="CHAT_TOKEN"), SecretReference(env="CHAT_2")
     assert [dict(chat.own) for chat in room.chats] == [
         {"server": "7", "token": first, "second": second},
@@ -538,53 +551,53 @@ def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_fault_names_is_asked_for(tmp_path: Path) -> None:
-    """A second way to use a channel needs keys that nobody is asked for at first (P10)."""
+def test_a_key_named_by_a_fault_is_asked_for(tmp_path: Path) -> None:
+    """Another mode of a channel needs keys that the first questions leave out (P10)."""
     room = Room(tmp_path, chat=True)
-    room.says = ["channels.chat: needs `zone` or another server"]
+    room.refusals = ["channels.chat: needs `zone` or another server"]
     shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", "n", "zone", "a.b", "U1", "", "")
     assert "Which answer is wrong (server, token, zone) [server]:" in shown
     assert room.chats[-1].own.get("zone") == "a.b"
 
 
-def test_a_channel_that_was_asked_nothing_is_tried_until_it_is_well_or_kept(tmp_path: Path) -> None:
-    """There is no answer that could be wrong."""
+def test_a_channel_without_questions_is_tried_until_it_works_or_is_kept(tmp_path: Path) -> None:
+    """No answer could be wrong."""
     room = Room(tmp_path, chat=True)
     channels = {**room.interview.channels, "chat": (CHAT, NoSettings)}
     room.interview = replace(room.interview, channels=channels)
-    room.says = ["chat: refused", "chat: refused"]
+    room.refusals = ["chat: refused", "chat: refused"]
     shown = room.ask("", "", "n", "y", "n", "y", "U1", "", "")
     assert (shown.count("chat: refused"), "Which answer" in shown) == (2, False)
     assert [dict(chat.own) for chat in room.chats] == [{}, {}]
 
 
-def test_an_answer_that_no_configuration_could_hold_is_asked_again_at_once(tmp_path: Path) -> None:
-    """Not when all others were given, and the platform was to be asked (P10)."""
+def test_an_invalid_answer_is_asked_again_at_once(tmp_path: Path) -> None:
+    """Not after all other answers, when the platform is tried (P10)."""
     room = Room(tmp_path, chat=True)
     shown = room.ask("", "", "n", "y", "a" * 21, "h", "env", "CHAT_TOKEN", "U1", "", "")
     assert "Error: server: allowed are names of servers\nserver: h\n" in shown
     assert dict(room.chats[0].own)["server"] == "h"
 
 
-def test_an_endpoint_that_does_not_answer_is_changed_where_it_is_wrong(tmp_path: Path) -> None:
-    """Return keeps the other answers."""
+def test_only_the_wrong_answer_of_an_endpoint_is_asked_again(tmp_path: Path) -> None:
+    """An empty answer keeps the others."""
     room = Room(tmp_path)
     room.verdicts = [False, True]
     begin = ("2", "https://models.example/v1", "bgi", "env", "SOME_KEY", "n")
     room.ask(*begin, "", "", "big", "env", "SOME_KEY", "", "", "", "")
-    provider = room.told().provider
+    provider = room.given().provider
     assert (provider.base_url, provider.model) == ("https://models.example/v1", "big")
 
 
-def test_more_questions_have_defaults(tmp_path: Path) -> None:
-    """Returns alone change nothing there either."""
+def test_further_questions_have_defaults(tmp_path: Path) -> None:
+    """Empty answers change nothing there either."""
     room = Room(tmp_path)
     room.ask("", "", "", "", "y", "", "", "")
-    assert parse(compose(room.told())) == Config()
+    assert parse(compose(room.given())) == Config()
 
 
-def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Path) -> None:
-    """Without a sender id strangers need a code; no channel at all is no answer."""
+def test_a_channel_asks_for_its_settings_and_its_operator(tmp_path: Path) -> None:
+    """Without a sender id strangers need a code; no channel at all is not accepted."""
     room = Room(tmp_path, chat=True)
     shown = room.ask(
         "",
@@ -606,13 +619,13 @@ def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Pat
     assert "Without a channel nobody" in shown
     assert "Where is the key of `chat.token`" in shown
     assert "`second` is needed for one way to use chat" in shown
-    own = {
+    expected = {
         "server": "7",
         "token": SecretReference(env="CHAT_TOKEN"),
         "second": SecretReference(env="CHAT_2"),
     }
-    assert room.told().channels == (ChosenChannel(kind="chat", own=own),)
-    table = tomllib.loads(compose(room.told()))
+    assert room.given().channels == (ChosenChannel(kind="chat", own=expected),)
+    table = tomllib.loads(compose(room.given()))
     assert table["people"] == [{"name": "owner", "ids": ["chat:U1"], "roles": ["operator"]}]
     assert table["channels"] == {
         "terminal": {"enabled": False},
@@ -625,23 +638,23 @@ def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Pat
         },
     }
     room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "", "")
-    assert tomllib.loads(compose(room.told()))["channels"]["chat"]["pairing"] == "code"
-    assert room.told().operators == ()
+    assert tomllib.loads(compose(room.given()))["channels"]["chat"]["pairing"] == "code"
+    assert room.given().operators == ()
 
 
 def test_the_comments_are_those_of_the_example() -> None:
-    """So that both files say the same of a key."""
-    told = EXAMPLE
+    """So that both files explain a key the same way."""
+    example = EXAMPLE
     assert [
-        comment for comment in COMMENTS.values() if comment not in re.sub(r"  +", " ", told)
+        comment for comment in COMMENTS.values() if comment not in re.sub(r"  +", " ", example)
     ] == []
 
 
-# --- a platform that is asked --------------------------------------------------------------------
+# --- trying a platform --------------------------------------------------------------------
 
 
 async def check_chat(settings: BaseModel, secrets: Mapping[str, str]) -> str:
-    """The check of a platform: one account is right."""
+    """The check of a platform, which accepts one token."""
     assert isinstance(settings, ChatSettings)
     if secrets["token"] != "right-token":
         raise ChannelUnauthorized(f"`chat`: the token {secrets['token']} is refused")
@@ -657,23 +670,23 @@ async def check_chat(settings: BaseModel, secrets: Mapping[str, str]) -> str:
         ("right-token", "nowhere", TrialResult(is_ok=False, line="")),
     ],
 )
-def test_a_platform_is_asked_where_its_manifest_can(
+def test_a_platform_is_tried_if_its_manifest_has_a_check(
     token: str, check: str, seen: TrialResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = asked(monkeypatch, token, check)
-    assert found.is_ok == seen.is_ok
-    assert found.line == (seen.line or found.line)
+    result = try_chat(monkeypatch, token, check)
+    assert result.is_ok == seen.is_ok
+    assert result.line == (seen.line or result.line)
 
 
-def test_what_a_platform_says_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that repeats the token shows it to nobody (P8), and the channel is named once."""
-    found = asked(monkeypatch, "wrong-token-12345", "check_chat")
-    assert (found.is_ok, "wrong-token" in found.line) == (False, False)
-    assert found.line.startswith("chat: the token ")
-    assert "is refused" in found.line
+def test_a_platforms_message_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token in an error is redacted (P8), and the channel is named once."""
+    result = try_chat(monkeypatch, "wrong-token-12345", "check_chat")
+    assert (result.is_ok, "wrong-token" in result.line) == (False, False)
+    assert result.line.startswith("chat: the token ")
+    assert "is refused" in result.line
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> TrialResult:
+def try_chat(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> TrialResult:
     manifest = ChannelManifest(
         kind="chat",
         adapter="a:b",
@@ -686,6 +699,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> TrialResul
 
     monkeypatch.setattr("zeroclaw.daemon.config_check.kinds_of", kinds)
     monkeypatch.setattr(flow, "CHECK_S", 5.0)
-    own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
+    settings = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
     monkeypatch.setenv("CHAT_TOKEN", token)
-    return try_channel(ChosenChannel(kind="chat", own=own), manifest)
+    return try_channel(ChosenChannel(kind="chat", own=settings), manifest)

@@ -21,19 +21,19 @@ PHI = ProviderSettings(kind="auto", model="phi")
 NO_SERVER = "taken because no model server on this machine answers"
 
 
-def says(*yes: str) -> Confirm:
-    """Somebody who says yes to these keys alone."""
-    return lambda question: question.split()[0] in yes
+def person_who_accepts(*accepted: str) -> Confirm:
+    """A person who says yes to these keys alone."""
+    return lambda question: question.split()[0] in accepted
 
 
-def taken(chosen: Choice) -> tuple[str, str, str]:
-    """Kind, address and model of a choice."""
+def summary_of(chosen: Choice) -> tuple[str, str, str]:
+    """The kind, address and model of a choice."""
     settings = chosen.settings
     return settings.kind, settings.base_url, settings.model
 
 
 @pytest.mark.parametrize(
-    ("settings", "found", "ask", "choice", "reason"),
+    ("settings", "discovered", "ask", "choice", "reason"),
     [
         (
             ProviderSettings(kind="auto", base_url="http://me/v1", model="m"),
@@ -45,7 +45,7 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         (
             ProviderSettings(kind="auto", model_file="/m/big.gguf"),
             Discovered(servers=(OLLAMA,), keys=(FIRST,)),
-            says(),
+            person_who_accepts(),
             ("local", "", ""),
             "taken because the configuration names it: `provider.model_file`",
         ),
@@ -59,7 +59,7 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         (
             AUTO,
             Discovered(servers=(EMBEDS, OLLAMA, STUDIO), keys=(FIRST,)),
-            says(),
+            person_who_accepts(),
             ("openai", "http://127.0.0.1:11434/v1", "qwen3:8b"),
             "taken because Ollama offers it on http://127.0.0.1:11434/v1, with 1 more to name in "
             "`provider.model`",
@@ -91,7 +91,7 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         (
             AUTO,
             Discovered(keys=(FIRST, SECOND)),
-            says("B_KEY"),
+            person_who_accepts("B_KEY"),
             ("openai", "https://b/v1", "b-small"),
             "taken because you said yes to B_KEY, for https://b/v1; a [provider] that names it is "
             "not asked about",
@@ -99,7 +99,7 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         (
             PHI,
             Discovered(keys=(FIRST,)),
-            says("A_KEY"),
+            person_who_accepts("A_KEY"),
             ("openai", "https://a/v1", "phi"),
             "taken because you said yes to A_KEY, for https://a/v1; a [provider] that names it is "
             "not asked about",
@@ -107,37 +107,37 @@ def taken(chosen: Choice) -> tuple[str, str, str]:
         (
             AUTO,
             Discovered(keys=(FIRST, SECOND)),
-            says(),
+            person_who_accepts(),
             ("local", "", ""),
             f"{NO_SERVER}, and you said no to A_KEY, B_KEY",
         ),
     ],
 )
-def test_what_was_found_makes_the_choice_and_its_reason(
+def test_the_discovered_models_decide_the_choice_and_its_reason(
     settings: ProviderSettings,
-    found: Discovered,
+    discovered: Discovered,
     ask: Confirm | None,
     choice: tuple[str, str, str],
     reason: str,
 ) -> None:
     """The configuration, then this machine, then a key with a yes, then the local model."""
-    chosen = choose(settings, found, ask)
-    assert taken(chosen) == choice
+    chosen = choose(settings, discovered, ask)
+    assert summary_of(chosen) == choice
     assert chosen.reason == reason
 
 
 def test_a_key_is_never_taken_silently() -> None:
-    """A question comes first, one after the other until a yes; it says where all goes, who pays."""
-    asked: list[str] = []
+    """Each key has a question until one gets a yes; it names the endpoint and who pays."""
+    questions: list[str] = []
 
     def ask(question: str) -> bool:
-        asked.append(question)
+        questions.append(question)
         return question.startswith(SECOND.variable)
 
     third = Key(variable="C_KEY", base_url="https://c/v1", model="c")
     chosen = choose(AUTO, Discovered(keys=(FIRST, SECOND, third)), ask)
-    assert taken(chosen) == ("openai", "https://b/v1", "b-small")
-    assert asked == [
+    assert summary_of(chosen) == ("openai", "https://b/v1", "b-small")
+    assert questions == [
         "A_KEY is set. Send conversations to https://a/v1 and let `a-small` answer, paid by that "
         "key?",
         "B_KEY is set. Send conversations to https://b/v1 and let `b-small` answer, paid by that "
@@ -146,15 +146,15 @@ def test_a_key_is_never_taken_silently() -> None:
 
 
 def test_a_chosen_key_stays_a_reference() -> None:
-    """P8: its value is fetched where all secrets are, and redacted like them."""
-    chosen = choose(AUTO, Discovered(keys=(FIRST,)), says("A_KEY"))
+    """P8: its value is resolved and redacted like every secret."""
+    chosen = choose(AUTO, Discovered(keys=(FIRST,)), person_who_accepts("A_KEY"))
     assert chosen.settings.api_key == SecretReference(env="A_KEY")
 
 
 def test_keys_are_found_by_name_and_belong_to_their_endpoint() -> None:
-    """OpenAI's may belong to another address, which stands beside it."""
-    found = keys_in({"GROQ_API_KEY": "x", "OPENAI_API_KEY": " ", "SOME_API_KEY": "y"})
-    assert [(key.variable, key.base_url) for key in found] == [
+    """OpenAI's key may belong to another address, given in a second variable."""
+    keys = keys_in({"GROQ_API_KEY": "x", "OPENAI_API_KEY": " ", "SOME_API_KEY": "y"})
+    assert [(key.variable, key.base_url) for key in keys] == [
         ("GROQ_API_KEY", "https://api.groq.com/openai/v1")
     ]
     elsewhere = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "http://proxy/v1/", "GROQ_API_KEY": "y"}
@@ -165,19 +165,19 @@ def test_keys_are_found_by_name_and_belong_to_their_endpoint() -> None:
 
 
 @pytest.mark.slow
-async def test_servers_and_keys_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The patience is that of a machine which is busy: the first look loads the client as well."""
+async def test_servers_and_keys_are_discovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout suits a busy machine: the first lookup loads the client as well."""
     monkeypatch.setattr("zeroclaw.host.models.servers.LOOPBACK_S", 30.0)
     async with ModelServer() as server:
-        found = await discover(
+        discovered = await discover(
             AUTO, {"GROQ_API_KEY": "x"}, addresses=(server.url, "http://127.0.0.1:1/v1")
         )
-    assert [server.models for server in found.servers] == [("scripted",)]
-    assert [key.variable for key in found.keys] == ["GROQ_API_KEY"]
-    assert taken(choose(AUTO, found)) == ("openai", server.url, "scripted")
+    assert [server.models for server in discovered.servers] == [("scripted",)]
+    assert [key.variable for key in discovered.keys] == ["GROQ_API_KEY"]
+    assert summary_of(choose(AUTO, discovered)) == ("openai", server.url, "scripted")
 
 
-async def test_nobody_is_looked_for_where_the_configuration_says_it() -> None:
-    """An address that would raise if it were used."""
+async def test_a_configured_model_needs_no_discovery() -> None:
+    """The addresses would raise if they were used."""
     settings = ProviderSettings(kind="auto", model_file="/m/a.gguf")
     assert await discover(settings, {"GROQ_API_KEY": "x"}, addresses=("?",)) == Discovered()

@@ -37,7 +37,7 @@ HASH = hashlib.sha256(MODEL).hexdigest()
 
 
 async def run(*arguments: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr; on a thread, for a command has a loop of its own."""
+    """Exit code, stdout and stderr; on a thread, since a command runs its own event loop."""
     done = await asyncio.to_thread(CliRunner().invoke, root, ["models", *arguments])
     return done.exit_code, done.stdout, done.stderr
 
@@ -48,9 +48,9 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
-    found = tmp_path / "data" / "zeroclaw" / "models"
-    found.mkdir(parents=True)
-    return found
+    directory = tmp_path / "data" / "zeroclaw" / "models"
+    directory.mkdir(parents=True)
+    return directory
 
 
 def configured(tmp_path: Path, provider: str) -> str:
@@ -60,8 +60,8 @@ def configured(tmp_path: Path, provider: str) -> str:
 
 
 @pytest.mark.slow
-async def test_the_list_shows_files_servers_and_what_is_taken(models: Path) -> None:
-    """The shipped model is marked, and so is the one that answers."""
+async def test_the_list_shows_files_servers_and_the_chosen_model(models: Path) -> None:
+    """The shipped model and the chosen one are marked."""
     (models / SHIPPED_FILE).write_bytes(gguf(CHATS))
     (models / "big.gguf").write_bytes(gguf())
     async with ModelServer() as server:
@@ -78,7 +78,7 @@ async def test_the_list_shows_files_servers_and_what_is_taken(models: Path) -> N
 async def test_the_list_for_machines_holds_the_configured_server(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is asked with its key; a server that does not answer is told of."""
+    """It is asked with its key; a server that does not answer is listed too."""
     monkeypatch.setenv("MY_KEY", "s3cret-of-mine")
     async with Pages() as server:
         server.pages["/v1/models"] = Page(body=b'{"data": [{"id": "a"}, {"id": "b"}]}')
@@ -91,12 +91,12 @@ async def test_the_list_for_machines_holds_the_configured_server(
         code, out, _ = await run(*arguments, "--json")
         _, words, _ = await run(*arguments)
         assert server.requests[0][1]["authorization"] == "Bearer s3cret-of-mine"
-    told = json.loads(out)
+    listing = json.loads(out)
     assert code == 0
-    assert told["servers"][0]["models"] == ["a", "b"]
-    assert told["taken"]["model"] == "b"
-    assert any("`127.0.0.1:1` can't be reached" in line for line in told["silent"])
-    assert (told["files"], "s3cret" in out) == ([], False)
+    assert listing["servers"][0]["models"] == ["a", "b"]
+    assert listing["taken"]["model"] == "b"
+    assert any("`127.0.0.1:1` can't be reached" in line for line in listing["silent"])
+    assert (listing["files"], "s3cret" in out) == ([], False)
     assert "  b  (in use)\n" in words
     assert f"none; `zeroclaw models get --config {config}` adds one" in words
 
@@ -106,7 +106,7 @@ async def test_the_list_for_machines_holds_the_configured_server(
 async def test_no_password_of_an_address_is_printed(
     form: tuple[str, ...], models: Path, tmp_path: Path
 ) -> None:
-    """Of a server that answers, of one that does not, of what is taken, and by a test of it (P8)."""
+    """Neither of a server that answers, nor of one that does not, nor by a test of it (P8)."""
     async with Pages() as server:
         server.pages["/v1/models"] = Page(body=b'{"data": [{"id": "a"}]}')
         answers = server.url.replace("://", "://ann:hunter2@")
@@ -116,12 +116,12 @@ async def test_no_password_of_an_address_is_printed(
         silent = f"{answers}/else/v1"
         listed = await run("list", "--config", config, "--url", silent, *form)
         tested = await run("test", "--config", config, "--url", silent, *form)
-        own = await run("test", "--config", config, *form)
+        own_test = await run("test", "--config", config, *form)
         place = server.url.removeprefix("http://")
-    said = "".join(str(one) for one in (listed, tested, own))
-    assert "hunter2" not in said
-    assert f"http://…@{place}/v1" in said
-    assert f"is `http://…@{place}/else/v1` the address" in said
+    printed = "".join(str(result) for result in (listed, tested, own_test))
+    assert "hunter2" not in printed
+    assert f"http://…@{place}/v1" in printed
+    assert f"is `http://…@{place}/else/v1` the address" in printed
 
 
 @pytest.mark.slow
@@ -141,8 +141,8 @@ async def test_a_long_list_is_cut_and_says_so(models: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-async def test_a_model_is_brought_from_a_url_and_then_simply_here(models: Path) -> None:
-    """And says what to write into the configuration."""
+async def test_a_model_is_fetched_from_a_url_and_then_local(models: Path) -> None:
+    """The output says what to write into the configuration."""
     async with Pages() as server:
         server.pages["/x/big%20one.gguf"] = Page(body=MODEL)
         url = f"{server.url}/x/big%20one.gguf"
@@ -165,7 +165,7 @@ async def test_a_path_is_checked_and_stays_where_it_is(models: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "why"),
+    ("arguments", "code", "reason"),
     [
         (("http://127.0.0.1:1/a.gguf",), 2, "give --sha256, 64 characters"),
         (("http://127.0.0.1:1/a.gguf", "--sha256", "1234"), 2, "64 characters"),
@@ -181,32 +181,32 @@ async def test_a_path_is_checked_and_stays_where_it_is(models: Path, tmp_path: P
         (("~nobody-of-this-name/a.gguf",), 1, "no such file"),
     ],
 )
-async def test_what_can_not_be_had_is_told(
-    models: Path, arguments: tuple[str, ...], code: int, why: str
+async def test_a_model_that_can_not_be_fetched_is_reported(
+    models: Path, arguments: tuple[str, ...], code: int, reason: str
 ) -> None:
     """P10."""
-    found, out, err = await run("get", *arguments)
-    assert (found, out, why in err) == (code, "", True)
+    code_seen, out, err = await run("get", *arguments)
+    assert (code_seen, out, reason in err) == (code, "", True)
     assert await asyncio.to_thread(model_files, models) == ()
 
 
 @pytest.mark.parametrize("command", [("list",), ("test",), ("test", "--model", "m")])
-async def test_what_is_no_address_is_told(models: Path, command: tuple[str, ...]) -> None:
-    """In words, and before anything is asked (P10)."""
+async def test_an_invalid_address_is_reported(models: Path, command: tuple[str, ...]) -> None:
+    """In words, and before any request (P10)."""
     _, out, err = await run(*command, "--url", "junk")
     assert "`junk`: no address; one begins with http:// or https://" in out + err
 
 
-async def test_a_model_that_is_taken_and_not_there_is_marked(models: Path) -> None:
-    """As before the first `make run` (P10)."""
+async def test_a_chosen_but_missing_model_is_marked(models: Path) -> None:
+    """As it is before the first `make run` (P10)."""
     _, out, _ = await run("list")
     assert f"in use: {models / SHIPPED_FILE}, which does not exist" in out
 
 
-async def test_a_model_named_by_its_users_home_is_looked_for_there(
+async def test_a_model_path_with_a_tilde_is_expanded(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the daemon does, which answers with it."""
+    """As the daemon does."""
     monkeypatch.setenv("HOME", str(models))
     (models / "big.gguf").write_bytes(gguf())
     named = configured(tmp_path, 'kind = "local"\nmodel_file = "~/big.gguf"')
@@ -216,7 +216,7 @@ async def test_a_model_named_by_its_users_home_is_looked_for_there(
 
 @pytest.mark.slow
 async def test_a_server_is_tested_by_its_address_alone(models: Path) -> None:
-    """The first model that it offers; 0 when it streams, 1 when it does not answer."""
+    """Its first model is tested; the code is 0 if it streams, 1 if it does not answer."""
     async with ModelServer() as server:
         server.say("A ", "crustacean.", key="what a lobster is")
         server.call(TOOL.name, {"word": "lobster"}, key="Call the tool")
@@ -227,8 +227,8 @@ async def test_a_server_is_tested_by_its_address_alone(models: Path) -> None:
         )
         server.refuse(404, "no such model", key="what a lobster is")
         code, out, _ = await run("test", "--url", server.url, "--model", "x", "--json")
-        told = json.loads(out)
-        assert (code, told["answers"], told["model"]) == (1, False, "x")
+        trial = json.loads(out)
+        assert (code, trial["answers"], trial["model"]) == (1, False, "x")
         assert "authorization" not in server.requests[0].headers
 
 
@@ -251,7 +251,7 @@ async def test_the_configured_model_is_tested(models: Path, tmp_path: Path) -> N
 @pytest.mark.timeout(300)
 @pytest.mark.needs("llama", "model")
 async def test_the_shipped_model_makes_no_tool_call(models: Path, small_model: Path) -> None:
-    """It streams, so it is good for a chat, and the verdict says that it is for nothing else."""
+    """It streams, so the verdict is that it is good for chats alone."""
     (models / SHIPPED_FILE).symlink_to(small_model)
     code, out, _ = await run("test")
     assert code == 0
@@ -262,7 +262,7 @@ async def test_the_shipped_model_makes_no_tool_call(models: Path, small_model: P
 
 @pytest.mark.needs("llama")
 async def test_a_local_model_is_tested_by_its_name(models: Path) -> None:
-    """One of the models directory, or a path."""
+    """A file of the models directory, or a path."""
     (models / "broken.gguf").write_bytes(b"hello")
     code, out, _ = await run("test", "--model", "broken.gguf")
     assert (code, f"`{models}/broken.gguf` is not a GGUF model" in out) == (1, True)
@@ -270,44 +270,48 @@ async def test_a_local_model_is_tested_by_its_name(models: Path) -> None:
     assert (code, "no model at `/nowhere/a.gguf`" in out) == (1, True)
 
 
-# --- a model that is left open ---------------------------------------------------------------------
+# --- `kind = "auto"` ---------------------------------------------------------------------
 
 
-async def taken(config: str, *addresses: str, says: bool | None = None, **keys: str) -> Loaded:
-    """What is taken; a person says yes or no, or nobody is there."""
+async def load_choice(
+    config: str, *addresses: str, answer: bool | None = None, **keys: str
+) -> Loaded:
+    """Load the chosen model; a person answers yes or no, or None without a terminal."""
 
     def ask(_question: str) -> bool:
-        return bool(says)
+        return bool(answer)
 
     return await asyncio.to_thread(
         lambda: take_model(
-            load(Path(config)), keys, ask=None if says is None else ask, addresses=addresses
+            load(Path(config)), keys, ask=None if answer is None else ask, addresses=addresses
         )
     )
 
 
 @pytest.mark.slow
-async def test_what_is_found_stands_in_for_what_is_left_open(tmp_path: Path) -> None:
-    """A server on this machine; what the configuration names needs no reason."""
+async def test_a_discovered_server_is_chosen_for_auto(tmp_path: Path) -> None:
+    """A server on this machine is chosen; a configured model needs no reason."""
     async with ModelServer() as server:
-        found = await taken(configured(tmp_path, 'kind = "auto"'), server.url)
-        assert found.config.provider.base_url == server.url
-        assert server.url in found.reason
-        fixed = await taken(configured(tmp_path, 'kind = "local"'), server.url)
+        loaded = await load_choice(configured(tmp_path, 'kind = "auto"'), server.url)
+        assert loaded.config.provider.base_url == server.url
+        assert server.url in loaded.reason
+        fixed = await load_choice(configured(tmp_path, 'kind = "local"'), server.url)
         assert (fixed.config.provider.kind, fixed.reason) == ("local", "")
 
 
-@pytest.mark.parametrize(("says", "kind"), [(None, "local"), (False, "local"), (True, "openai")])
-async def test_a_key_is_taken_only_after_a_yes(
-    tmp_path: Path, *, says: bool | None, kind: str
+@pytest.mark.parametrize(("answer", "kind"), [(None, "local"), (False, "local"), (True, "openai")])
+async def test_a_key_is_used_only_after_a_yes(
+    tmp_path: Path, *, answer: bool | None, kind: str
 ) -> None:
-    """And where nobody can be asked, the reason says that it was left alone."""
-    found = await taken(configured(tmp_path, 'kind = "auto"'), says=says, GROQ_API_KEY="gsk")
-    assert found.config.provider.kind == kind
-    assert "GROQ_API_KEY" in found.reason
+    """Without a terminal the reason says that the key was not used."""
+    loaded = await load_choice(
+        configured(tmp_path, 'kind = "auto"'), answer=answer, GROQ_API_KEY="gsk"
+    )
+    assert loaded.config.provider.kind == kind
+    assert "GROQ_API_KEY" in loaded.reason
 
 
-def test_without_a_terminal_nobody_is_asked() -> None:
+def test_without_a_terminal_there_is_no_question() -> None:
     """The tests have none."""
     assert at_the_terminal() is None
 
@@ -319,9 +323,7 @@ def test_without_a_terminal_nobody_is_asked() -> None:
         ('kind = "auto"\napi_key = { env = "A_KEY" }', "needs the key `base_url`"),
     ],
 )
-async def test_an_open_choice_sends_no_key_to_whoever_is_found(
-    tmp_path: Path, provider: str, fault: str
-) -> None:
+async def test_a_discovered_server_gets_no_key(tmp_path: Path, provider: str, fault: str) -> None:
     """P8."""
     code, _, err = await run("list", "--config", configured(tmp_path, provider))
     assert (code, fault in err) == (2, True)
@@ -329,51 +331,51 @@ async def test_an_open_choice_sends_no_key_to_whoever_is_found(
 
 # --- `zeroclaw models test` -----------------------------------------------------------------------
 
-SAID = "what a lobster is"
-ASKED = "Call the tool"
+CHAT_PROMPT = "what a lobster is"
+TOOL_PROMPT = "Call the tool"
 
 
 @asynccontextmanager
-async def trying() -> AsyncGenerator[ModelServer, None]:
+async def trial_server() -> AsyncGenerator[ModelServer, None]:
     async with ModelServer() as server:
-        server.say("A lobster ", "is a ", "crustacean.", key=SAID, usage=(12, 9))
+        server.say("A lobster ", "is a ", "crustacean.", key=CHAT_PROMPT, usage=(12, 9))
         yield server
 
 
-async def tried(server: ModelServer) -> Trial:
+async def trial_of(server: ModelServer) -> Trial:
     return await try_and_close(over(Endpoint(base_url=server.url, model="m")))
 
 
-async def test_a_model_that_does_all_is_told_so() -> None:
-    """The definition of the tool goes with the second request only."""
-    async with trying() as server:
-        server.call(TOOL.name, {"word": "Lobster"}, key=ASKED)
-        found = await tried(server)
+async def test_a_capable_model_gets_the_best_verdict() -> None:
+    """Only the second request has the definition of the tool."""
+    async with trial_server() as server:
+        server.call(TOOL.name, {"word": "Lobster"}, key=TOOL_PROMPT)
+        trial = await trial_of(server)
         assert [request.tools for request in server.requests] == [[], [TOOL.name]]
-    assert verdict(found) == ("`m` streams and calls tools: it can do all that zeroclaw offers")
-    assert (found.answers, found.answer.pieces, found.answer.tokens) == (True, 3, 9)
-    assert found.answer.first_s is not None
-    words = "\n".join(in_words(found))
+    assert verdict(trial) == ("`m` streams and calls tools: it can do all that zeroclaw offers")
+    assert (trial.answers, trial.answer.pieces, trial.answer.tokens) == (True, 3, 9)
+    assert trial.answer.first_s is not None
+    words = "\n".join(in_words(trial))
     assert "answer       A lobster is a crustacean.\ntool call    yes\n" in words
-    assert as_json(found)["tool_call"] == "called"
-    assert "accepts      text" in list(in_words(found))
-    assert "window       unknown until the first refusal" in list(in_words(found))
+    assert as_json(trial)["tool_call"] == "called"
+    assert "accepts      text" in list(in_words(trial))
+    assert "window       unknown until the first refusal" in list(in_words(trial))
 
 
-async def test_who_says_how_much_a_model_reads_is_told() -> None:
-    """The endpoint, when it is asked; so nobody wonders when a conversation is summed up (S0-16)."""
-    async with trying() as server:
+async def test_the_source_of_the_context_window_is_reported() -> None:
+    """Here the endpoint; it explains when a conversation is compacted (S0-16)."""
+    async with trial_server() as server:
         server.listed = {"context_length": 65_536}
-        found = await try_and_close(over(Endpoint(base_url=server.url, model="scripted")))
-    assert "window       65,536 tokens, says the endpoint" in list(in_words(found))
-    assert as_json(found)["window"] == "65,536 tokens, says the endpoint"
+        trial = await try_and_close(over(Endpoint(base_url=server.url, model="scripted")))
+    assert "window       65,536 tokens, says the endpoint" in list(in_words(trial))
+    assert as_json(trial)["window"] == "65,536 tokens, says the endpoint"
 
 
-def test_what_a_model_is_sent_beside_text_is_told() -> None:
-    """So that nobody wonders why it does not see a picture."""
-    found = Trial(model="m", answer=MeasuredAnswer(pieces=1), takes=("audio", "images"))
-    assert "accepts      text, audio, images" in list(in_words(found))
-    assert as_json(found)["takes"] == ("audio", "images")
+def test_the_attachments_that_a_model_takes_are_listed() -> None:
+    """So it is clear why a model does not see a picture."""
+    trial = Trial(model="m", answer=MeasuredAnswer(pieces=1), takes=("audio", "images"))
+    assert "accepts      text, audio, images" in list(in_words(trial))
+    assert as_json(trial)["takes"] == ("audio", "images")
 
 
 @pytest.mark.parametrize(
@@ -381,58 +383,58 @@ def test_what_a_model_is_sent_beside_text_is_told() -> None:
     [("repeat_word", "{"), ("repeat_word", {"word": "crab"}), ("other", {"word": "lobster"})],
 )
 async def test_a_wrong_call_is_no_call(name: str, arguments: dict[str, object] | str) -> None:
-    async with trying() as server:
-        server.call(name, arguments, key=ASKED)
-        found = await tried(server)
-    assert verdict(found) == "`m` streams but calls tools wrongly: expect calls that fail"
-    assert any(line.startswith(f"tool call    wrong: {name} ") for line in in_words(found))
+    async with trial_server() as server:
+        server.call(name, arguments, key=TOOL_PROMPT)
+        trial = await trial_of(server)
+    assert verdict(trial) == "`m` streams but calls tools wrongly: expect calls that fail"
+    assert any(line.startswith(f"tool call    wrong: {name} ") for line in in_words(trial))
 
 
 async def test_a_model_that_only_talks_makes_no_tool_call() -> None:
-    async with trying() as server:
-        server.say("I would call it ", "now.", key=ASKED)
-        found = await tried(server)
-    assert verdict(found) == "`m` streams but makes no tool call: it can chat, and nothing else"
-    assert "tool call    no tool call" in list(in_words(found))
+    async with trial_server() as server:
+        server.say("I would call it ", "now.", key=TOOL_PROMPT)
+        trial = await trial_of(server)
+    assert verdict(trial) == "`m` streams but makes no tool call: it can chat, and nothing else"
+    assert "tool call    no tool call" in list(in_words(trial))
 
 
-async def test_a_model_that_thinks_for_too_long_is_told_so() -> None:
-    """It may call tools, but nobody would wait for it."""
-    async with trying() as server:
-        server.say("", reasoning="Should I call it?", finish="length", key=ASKED)
-        found = await tried(server)
-    assert verdict(found) == "`m` streams but makes no tool call within 2048 tokens"
+async def test_a_model_that_thinks_for_too_long_is_reported() -> None:
+    """It may call tools, but no one would wait for it."""
+    async with trial_server() as server:
+        server.say("", reasoning="Should I call it?", finish="length", key=TOOL_PROMPT)
+        trial = await trial_of(server)
+    assert verdict(trial) == "`m` streams but makes no tool call within 2048 tokens"
 
 
 async def test_an_endpoint_that_refuses_tools_is_quoted() -> None:
-    """As llama.cpp does without its switch for tools."""
-    async with trying() as server:
-        server.refuse(400, "tools need `--jinja`", key=ASKED)
-        found = await tried(server)
-    assert verdict(found).startswith("`m` streams but makes no tool call: with tools its endpoint")
-    assert "tools need `--jinja`" in verdict(found)
-    assert found.answers
+    """As llama.cpp does without its option for tools."""
+    async with trial_server() as server:
+        server.refuse(400, "tools need `--jinja`", key=TOOL_PROMPT)
+        trial = await trial_of(server)
+    assert verdict(trial).startswith("`m` streams but makes no tool call: with tools its endpoint")
+    assert "tools need `--jinja`" in verdict(trial)
+    assert trial.answers
 
 
-async def test_an_answer_in_one_piece_is_told_so() -> None:
+async def test_an_answer_in_one_piece_is_reported() -> None:
     async with ModelServer() as server:
-        server.say("A crustacean.", key=SAID, usage=(3, 0))
-        server.call(TOOL.name, {"word": "lobster"}, key=ASKED)
-        found = await tried(server)
-    assert verdict(found).startswith("`m` answers in one piece and calls tools")
-    assert "speed        came in one piece" in list(in_words(found))
+        server.say("A crustacean.", key=CHAT_PROMPT, usage=(3, 0))
+        server.call(TOOL.name, {"word": "lobster"}, key=TOOL_PROMPT)
+        trial = await trial_of(server)
+    assert verdict(trial).startswith("`m` answers in one piece and calls tools")
+    assert "speed        came in one piece" in list(in_words(trial))
 
 
-async def test_a_model_that_does_not_answer_is_asked_no_more() -> None:
-    """P10: the endpoint's own word, in one line."""
+async def test_a_model_that_does_not_answer_gets_no_further_request() -> None:
+    """P10: the endpoint's own message, in one line."""
     async with ModelServer() as server:
-        server.refuse(404, "model `m` not found", key=SAID)
-        found = await tried(server)
+        server.refuse(404, "model `m` not found", key=CHAT_PROMPT)
+        trial = await trial_of(server)
         assert len(server.requests) == 1
-    assert not found.answers
-    assert verdict(found).startswith("`m` does not answer: ")
-    assert "model `m` not found" in verdict(found)
-    assert list(in_words(found)) == [verdict(found)]
+    assert not trial.answers
+    assert verdict(trial).startswith("`m` does not answer: ")
+    assert "model `m` not found" in verdict(trial)
+    assert list(in_words(trial)) == [verdict(trial)]
 
 
 class Slow:
@@ -453,38 +455,38 @@ class Slow:
         yield TextDelta(text="b")
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
 
 async def test_a_model_that_does_not_load_does_not_answer() -> None:
     clock = LoopClock()
-    found = await try_and_close(Slow(clock, fails=True), clock)
-    assert verdict(found) == "`slow` does not answer: no model at `x`"
+    trial = await try_and_close(Slow(clock, fails=True), clock)
+    assert verdict(trial) == "`slow` does not answer: no model at `x`"
     loaded = await try_and_close(Slow(clock), clock)
     assert loaded.load_s is not None
     assert "\x1b" not in "\n".join(in_words(loaded))
 
 
-def test_thoughts_that_people_would_read_are_told() -> None:
-    """If the closing tag has no line of its own, nothing tells them from an answer about tags."""
-    found = Trial(
+def test_thoughts_that_people_would_see_are_reported() -> None:
+    """A closing tag within a line can't be distinguished from an answer about tags."""
+    trial = Trial(
         model="m", answer=MeasuredAnswer(text="Okay, a lobster.</think>An animal.", pieces=9)
     )
-    assert any(line.startswith("reasoning    is in the answer") for line in in_words(found))
-    found.answer.text = "An animal."
-    assert not any(line.startswith("thoughts") for line in in_words(found))
+    assert any(line.startswith("reasoning    is in the answer") for line in in_words(trial))
+    trial.answer.text = "An animal."
+    assert not any(line.startswith("thoughts") for line in in_words(trial))
 
 
-async def test_thoughts_that_a_tag_ends_are_no_part_of_the_answer() -> None:
+async def test_thoughts_closed_by_a_tag_are_no_part_of_the_answer() -> None:
     async with ModelServer() as server:
-        server.say("A lobster", "\n</think>\n\nAn animal.", key=SAID)
-        server.call(TOOL.name, {"word": "lobster"}, key=ASKED)
-        found = await tried(server)
-    assert found.answer.text == "An animal."
+        server.say("A lobster", "\n</think>\n\nAn animal.", key=CHAT_PROMPT)
+        server.call(TOOL.name, {"word": "lobster"}, key=TOOL_PROMPT)
+        trial = await trial_of(server)
+    assert trial.answer.text == "An animal."
 
 
-def test_speed_is_of_the_writing_and_not_of_the_waiting() -> None:
-    """The first token takes as long as reading the question does."""
+def test_the_speed_leaves_out_the_wait_for_the_first_token() -> None:
+    """The first token takes as long as reading the prompt does."""
     played = MeasuredAnswer(pieces=11, first_s=5.0, writing_s=2.0, tokens=21)
     assert played.per_second == 10.0
     guessed = Trial(model="m", answer=MeasuredAnswer(pieces=11, first_s=5.0, writing_s=2.0))

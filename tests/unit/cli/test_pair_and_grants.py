@@ -37,37 +37,39 @@ async def run(place: Path, *arguments: str) -> tuple[int, str, str]:
         ("grants", ("revoke", "A", "B")),
     ],
 )
-async def test_what_was_done_is_told(tmp_path: Path, command: str, words: tuple[str, ...]) -> None:
-    """The daemon does it; its sentences are printed. What changed nothing fails on stderr (P10)."""
-    async with daemon(tmp_path, command, {"text": "done: it\nand that", "changed": True}) as asked:
+async def test_the_daemons_result_is_printed(
+    tmp_path: Path, command: str, words: tuple[str, ...]
+) -> None:
+    """The daemon's sentences are printed. A command that changes nothing fails on stderr (P10)."""
+    async with daemon(tmp_path, command, {"text": "done: it\nand that", "changed": True}) as calls:
         assert await run(tmp_path, command, *words) == (0, "done: it\nand that\n", "")
-        assert asked == [{"call": command, "words": " ".join(words)}]
+        assert calls == [{"call": command, "words": " ".join(words)}]
     async with daemon(tmp_path, command, {"text": "no such thing", "changed": False}):
         assert await run(tmp_path, command, *words) == (1, "", "zeroclaw: no such thing\n")
 
 
 @pytest.mark.parametrize("words", ["pair revoke ann", "grants list", "grants revoke A"])
-async def test_without_a_daemon_nothing_is_done(tmp_path: Path, words: str) -> None:
-    """Exit code 3; it keeps in mind who is who, and what holds (P10)."""
-    code, _, told = await run(tmp_path, *words.split())
-    assert (code, "zeroclaw run" in told) == (3, True)
+async def test_without_a_daemon_nothing_is_changed(tmp_path: Path, words: str) -> None:
+    """The exit code is 3: only the daemon knows people and grants (P10)."""
+    code, _, message = await run(tmp_path, *words.split())
+    assert (code, "zeroclaw run" in message) == (3, True)
 
 
-async def test_the_lists_are_the_daemons(tmp_path: Path) -> None:
-    """While one runs; of grants for people, and for machines."""
-    async with daemon(tmp_path, "pair", {"text": "- somebody", "changed": False}) as asked:
+async def test_the_lists_come_from_the_daemon(tmp_path: Path) -> None:
+    """While one runs; grants as text, and as JSON."""
+    async with daemon(tmp_path, "pair", {"text": "- somebody", "changed": False}) as calls:
         assert await run(tmp_path, "pair", "list") == (0, "- somebody\n", "")
-        assert asked == [{"call": "pair", "words": "list"}]
+        assert calls == [{"call": "pair", "words": "list"}]
     reply: Mapping[str, object] = {"text": "- `7`: it", "changed": False, "grants": [{"id": "7"}]}
-    async with daemon(tmp_path, "grants", reply) as asked:
+    async with daemon(tmp_path, "grants", reply) as calls:
         assert await run(tmp_path, "grants", "list") == (0, "- `7`: it\n", "")
         code, out, _ = await run(tmp_path, "grants", "list", "--json")
         assert (code, json.loads(out)) == (0, [{"id": "7"}])
-        assert asked == [{"call": "grants", "words": "list"}] * 2
+        assert calls == [{"call": "grants", "words": "list"}] * 2
 
 
-async def test_the_list_is_read_from_the_store_where_no_daemon_runs(tmp_path: Path) -> None:
-    """Who waits, and what was decided."""
+async def test_without_a_daemon_the_list_is_read_from_the_store(tmp_path: Path) -> None:
+    """Pairing requests, and decisions."""
     now = SystemClock().now()
     home = Address(channel="chat", account="bot", chat="7", direct=True)
     stranger = PairingRequest(

@@ -54,10 +54,10 @@ def policy(*arguments: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("which", ["data_dir", "workspace_dir"])
-def test_a_place_that_leads_in_a_circle_is_no_reason_to_explain_nothing(
+def test_a_loop_of_links_does_not_stop_an_explanation(
     config: str, tmp_path: Path, which: str
 ) -> None:
-    """P10: the daemon's start tells of it."""
+    """P10: the daemon's start reports it."""
     circle = tmp_path / "circle"
     circle.symlink_to(circle)
     Path(config).write_text(f'{which} = "{circle}"\n{CONFIG}', encoding="utf-8")
@@ -68,12 +68,12 @@ def test_a_place_that_leads_in_a_circle_is_no_reason_to_explain_nothing(
 def explained(config: str, *arguments: str) -> dict[str, object]:
     code, out, err = policy("explain", "--config", config, "--json", *arguments)
     assert (code, err) == (0, "")
-    told: dict[str, object] = json.loads(out)
-    return told
+    answer: dict[str, object] = json.loads(out)
+    return answer
 
 
-def test_show_prints_all_three_sets_and_says_which_holds(config: str) -> None:
-    """Nothing is built in but what is printed (S2-08, K26)."""
+def test_show_prints_all_three_sets_and_marks_the_active_one(config: str) -> None:
+    """No built-in statement is left out (S2-08, K26)."""
     code, out, _ = policy("show", "--config", config)
     assert code == 0
     assert 'autonomy = "supervised"\n' in out
@@ -97,7 +97,7 @@ def test_show_says_what_each_statement_matches_today(config: str) -> None:
     assert "23 of 23 commands; for operator" in today["base.operator"]
 
 
-def test_show_is_whole_for_machines(config: str) -> None:
+def test_show_prints_everything_as_json(config: str) -> None:
     code, out, _ = policy("show", "--config", config, "--json")
     names = {statement["name"]: statement["in_force"] for statement in json.loads(out)}
     assert code == 0
@@ -114,7 +114,7 @@ WRITE = ("--tool", "write_file", "--args", '{"path": "notes.txt", "content": "x"
 
 
 def test_show_prints_what_full_asks_about_untrusted_text(config: str, tmp_path: Path) -> None:
-    """A statement like all others, and gone with its key."""
+    """It is a statement like all others, and its key removes it."""
     _, out, _ = policy("show", "--config", config)
     assert "full.untrusted" in out
     assert "untrusted = True, in_message = False" in out
@@ -125,10 +125,10 @@ def test_show_prints_what_full_asks_about_untrusted_text(config: str, tmp_path: 
 
 
 def test_explain_says_what_untrusted_text_would_change(tmp_path: Path) -> None:
-    """Without it the call runs; with it the statement asks."""
+    """Without it the call runs; with it the policy asks."""
     full = tmp_path / "full.toml"
     full.write_text('autonomy = "full"\n', encoding="utf-8")
-    told = explained(
+    answer = explained(
         str(full),
         "--who",
         "operator",
@@ -137,19 +137,19 @@ def test_explain_says_what_untrusted_text_would_change(tmp_path: Path) -> None:
         "--args",
         '{"url": "https://example.org/"}',
     )
-    assert told["effect"] == "allow"
-    [note] = list_of(told["notes"])
+    assert answer["effect"] == "allow"
+    [note] = list_of(answer["notes"])
     assert str(note).startswith("in a turn that holds untrusted text: ask, `full.untrusted` asks")
 
 
 def test_explain_asks_the_tool_what_it_would_touch(config: str) -> None:
-    """Deny beats ask beats allow, with the statements that made it and all the others (S2-08)."""
-    told = explained(config, "--who", "person:ann", *WRITE)
-    assert told["effect"] == "ask"
-    assert told["statements"] == ["supervised.effects", "supervised.risk"]
-    (resource,) = [str(one) for one in list_of(told["resources"])]
+    """Deny beats ask beats allow, with the deciding statements and all the others (S2-08)."""
+    answer = explained(config, "--who", "person:ann", *WRITE)
+    assert answer["effect"] == "ask"
+    assert answer["statements"] == ["supervised.effects", "supervised.risk"]
+    (resource,) = [str(item) for item in list_of(answer["resources"])]
     assert resource.endswith("/CONVERSATION/notes.txt")
-    considered = {str(one["id"]): one["matched"] for one in tables_of(told["considered"])}
+    considered = {str(row["id"]): row["matched"] for row in tables_of(answer["considered"])}
     assert considered["editors-write"] is True
     assert considered["not-the-plan"] is False
 
@@ -165,28 +165,30 @@ def test_explain_asks_the_tool_what_it_would_touch(config: str) -> None:
 def test_explain_knows_the_tools_that_work_on_the_store(
     config: str, tool: str, arguments: dict[str, object], effect: str, resource: str
 ) -> None:
-    """Recalling runs; remembering is put to a person first (S2-08)."""
-    asked = ("--tool", tool, "--args", json.dumps(arguments))
-    told = explained(config, "--who", "person:ann", *asked)
-    assert (told["effect"], told["resources"]) == (effect, [resource])
+    """Recalling runs; remembering needs approval (S2-08)."""
+    options = ("--tool", tool, "--args", json.dumps(arguments))
+    answer = explained(config, "--who", "person:ann", *options)
+    assert (answer["effect"], answer["resources"]) == (effect, [resource])
 
 
 def test_explain_knows_what_fetch_would_touch(config: str) -> None:
-    """Every tool that the daemon offers is known, for both open them by the same code."""
-    asked = ("--tool", "fetch", "--args", '{"url": "https://example.org/a"}')
-    told = explained(config, "--who", "person:ann", *asked)
-    assert told["resources"] == ["host:example.org:443"]
-    assert told["notes"] == ["a grant in force in the conversation would let it run without asking"]
+    """The command knows every tool of the daemon, since both open them by the same code."""
+    options = ("--tool", "fetch", "--args", '{"url": "https://example.org/a"}')
+    answer = explained(config, "--who", "person:ann", *options)
+    assert answer["resources"] == ["host:example.org:443"]
+    assert answer["notes"] == [
+        "a grant in force in the conversation would let it run without asking"
+    ]
 
 
 def test_explain_takes_a_resource_by_name(config: str) -> None:
-    told = explained(config, "--tool", "fetch", "--resource", "host:Example.ORG.:443")
-    assert (told["effect"], told["by"]) == ("ask", "policy")
-    assert told["resources"] == ["host:example.org:443"]
+    answer = explained(config, "--tool", "fetch", "--resource", "host:Example.ORG.:443")
+    assert (answer["effect"], answer["by"]) == ("ask", "policy")
+    assert answer["resources"] == ["host:example.org:443"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "by", "why"),
+    ("options", "by", "reason"),
     [
         pytest.param(
             ("--tool", "write_file", "--args", '{"path": "/etc/passwd", "content": "x"}'),
@@ -233,22 +235,22 @@ def test_explain_takes_a_resource_by_name(config: str) -> None:
     ],
 )
 def test_explain_denies_what_ingress_and_gate_would(
-    config: str, asked: tuple[str, ...], by: str, why: str
+    config: str, options: tuple[str, ...], by: str, reason: str
 ) -> None:
     """Admission, protection and the tool itself come before the policy (P3, P4)."""
-    told = explained(config, *asked)
-    assert (told["effect"], told["by"]) == ("deny", by)
-    assert why in str(told["why"])
+    answer = explained(config, *options)
+    assert (answer["effect"], answer["by"]) == ("deny", by)
+    assert reason in str(answer["why"])
 
 
-def test_explain_says_what_it_could_not_know(config: str) -> None:
-    told = explained(config, "--tool", "recall")
-    assert list_of(told["notes"]) == [
+def test_explain_names_what_is_unknown(config: str) -> None:
+    answer = explained(config, "--tool", "recall")
+    assert list_of(answer["notes"]) == [
         "without arguments and resources the call counts as touching nothing"
     ]
 
 
-def test_explain_reads_well(config: str) -> None:
+def test_explain_prints_readable_text(config: str) -> None:
     code, out, _ = policy("explain", "--config", config, "--who", "telegram:4711", *WRITE)
     lines = out.splitlines()
     assert code == 0
@@ -268,7 +270,7 @@ def test_explain_reads_well(config: str) -> None:
         (("--tool", "write_file", "--args", '{"path": 3}'), "--args: path"),
     ],
 )
-def test_a_question_that_cannot_be_put_is_one_line(
+def test_an_invalid_question_is_one_line(
     config: str, arguments: tuple[str, ...], fault: str
 ) -> None:
     """P10."""
@@ -276,8 +278,8 @@ def test_a_question_that_cannot_be_put_is_one_line(
     assert (code == 2, out, fault in err, len(err.splitlines())) == (True, "", True, 1)
 
 
-async def test_what_was_decided_since_is_part_of_the_answer(config: str, tmp_path: Path) -> None:
-    """Somebody paired is no stranger, somebody revoked is, and a halt holds, with no daemon (P4)."""
+async def test_stored_decisions_are_part_of_the_answer(config: str, tmp_path: Path) -> None:
+    """A paired person is known, a revoked one is not, and a halt is active, without a daemon (P4)."""
     data = tmp_path / "data"
     known = Person(id="telegram:99", display="Ben", state="admitted", by="Ada", at=EPOCH)
     out = Person(id="person:ann", display="Ann", state="revoked", by="Ada", at=EPOCH)
@@ -286,11 +288,11 @@ async def test_what_was_decided_since_is_part_of_the_answer(config: str, tmp_pat
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
     await store.aclose()
 
-    async def of(who: str) -> tuple[object, object]:
-        told = await asyncio.to_thread(
-            explained, config, "--data-dir", str(data), "--who", who, "--tool", "recall"
+    async def of(principal: str) -> tuple[object, object]:
+        answer = await asyncio.to_thread(
+            explained, config, "--data-dir", str(data), "--who", principal, "--tool", "recall"
         )
-        return told["by"], told["why"]
+        return answer["by"], answer["why"]
 
     assert await of("telegram:99") == (
         "policy",
@@ -305,4 +307,4 @@ def list_of(value: object) -> list[object]:
 
 
 def tables_of(value: object) -> list[dict[str, object]]:
-    return [one for one in list_of(value) if isinstance(one, dict)]
+    return [item for item in list_of(value) if isinstance(item, dict)]

@@ -27,18 +27,18 @@ def written(directory: Path, text: str) -> Path:
 def rereading(
     path: Path | None, data_dir: Path | None, environment: Mapping[str, str]
 ) -> Callable[[], Start] | None:
-    """What a daemon is handed that was started before the file said what it says."""
+    """The `reread` of a daemon that was started before the file changed."""
     loaded = Loaded(config=Config(), places=places_of(path), data_dir=data_dir)
     return start_of(loaded, environment).reread
 
 
-def test_without_a_file_there_is_nothing_to_read(tmp_path: Path) -> None:
-    """A daemon on its built-in defaults says so."""
+def test_without_a_file_a_reload_says_so(tmp_path: Path) -> None:
+    """Such a daemon runs on its built-in defaults."""
     assert rereading(None, tmp_path, {}) is None
 
 
-def test_what_the_file_says_by_now_is_read_and_checked(tmp_path: Path) -> None:
-    """Each time anew; secrets are looked up too."""
+def test_the_current_file_is_read_and_checked(tmp_path: Path) -> None:
+    """At every reload; secrets are resolved again too."""
     path = written(tmp_path, SCRIPTED)
     reread = rereading(path, tmp_path / "data", {"MODEL_KEY": "sk-1"})
     assert reread is not None
@@ -61,19 +61,21 @@ def test_what_the_file_says_by_now_is_read_and_checked(tmp_path: Path) -> None:
     ],
 )
 def test_every_fault_is_named_with_the_file(tmp_path: Path, text: str, faults: list[str]) -> None:
-    """As `check-config` names them, and what would keep the next start from happening (P10)."""
+    """As `check-config` names them, including faults that would stop the next start (P10)."""
     path = written(tmp_path, text)
     reread = rereading(path, tmp_path / "data", {})
     assert reread is not None
     with pytest.raises(ConfigError) as raised:
         reread()
-    told = raised.value.faults
-    assert [fault for fault in faults if fault not in "; ".join(told)] == []
-    assert [one for one in told if text != 'workspace_dir = "/"\n' and str(path) not in one] == []
+    faults_told = raised.value.faults
+    assert [fault for fault in faults if fault not in "; ".join(faults_told)] == []
+    assert [
+        fault for fault in faults_told if text != 'workspace_dir = "/"\n' and str(path) not in fault
+    ] == []
 
 
-def test_a_file_that_is_gone_is_a_fault(tmp_path: Path) -> None:
-    """Nobody meant the defaults by it."""
+def test_a_removed_file_is_a_fault(tmp_path: Path) -> None:
+    """A removed file does not mean the defaults."""
     reread = rereading(tmp_path / "gone.toml", None, {})
     assert reread is not None
     with pytest.raises(ConfigError, match="can't be read"):
@@ -81,7 +83,7 @@ def test_a_file_that_is_gone_is_a_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("answer", "shown"),
     [
         (
             {"file": "/c.toml", "live": ["autonomy", "people"], "waiting": ["provider.model"]},
@@ -97,8 +99,8 @@ def test_a_file_that_is_gone_is_a_fault(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_person_reads_what_holds_and_what_waits(
-    told: dict[str, object], shown: list[str]
+def test_the_output_lists_applied_and_waiting_keys(
+    answer: dict[str, object], shown: list[str]
 ) -> None:
-    """Key by key."""
-    assert list(lines(msgspec.convert(told, Reloaded))) == shown
+    """The output lists the keys."""
+    assert list(lines(msgspec.convert(answer, Reloaded))) == shown
