@@ -1,4 +1,4 @@
-"""What Slack's emulator bears, and what it refuses as Slack does."""
+"""The limits of Slack's emulator, and the calls that it refuses as Slack does."""
 
 import asyncio
 
@@ -12,14 +12,14 @@ CALLS = 200
 Json = dict[str, object]
 
 
-async def asked(slack: SlackServer, method: str, body: Json) -> Json:
+async def call(slack: SlackServer, method: str, body: Json) -> Json:
     """Make a call as the bot."""
     url, bearer = f"{slack.url}/{method}", {"Authorization": f"Bearer {BOT}"}
     async with slack.session.post(url, json=body, headers=bearer) as answer:
         return await answer.json()
 
 
-async def test_the_bot_makes_more_calls_an_hour_than_emulate_bears_of_one_token() -> None:
+async def test_the_bot_can_make_more_calls_an_hour_than_emulate_allows_one_token() -> None:
     async with SlackServer() as slack:
         for _ in range(CALLS):
             assert (await slack.upstream("auth.test", BOT))["ok"]
@@ -27,26 +27,26 @@ async def test_the_bot_makes_more_calls_an_hour_than_emulate_bears_of_one_token(
         url = f"{emulate_url()}/api/auth.test"
         async with slack.session.post(url, headers=bearer) as answer:
             left = int(answer.headers["X-RateLimit-Remaining"])
-    assert left > 5000 - CALLS / 2, "no token bears them all"
+    assert left > 5000 - CALLS / 2, "no token makes them all"
 
 
-async def test_an_answer_that_slack_would_not_give_is_a_failure_of_its_own() -> None:
+async def test_an_http_error_of_emulate_is_raised() -> None:
     async with SlackServer() as slack:
         with pytest.raises(aiohttp.ClientResponseError):
             await slack.upstream("no.such.method", BOT)
 
 
-async def test_a_bot_that_is_gone_is_told_nothing_and_reads_it_when_it_is_back() -> None:
-    """Its end is noticed a moment later; until then the emulator writes to a closing connection."""
+async def test_an_event_for_a_disconnected_bot_is_sent_when_it_reconnects() -> None:
+    """The disconnect is noticed late; until then the emulator writes to a closing connection."""
     async with SlackServer() as slack, aiohttp.ClientSession() as session:
         bearer = {"Authorization": f"Bearer {APP}"}
         url, action = f"{slack.url}/apps.connections.open", slack.event({"text": "hello"})
-        for life in (1, 2):
+        for connection in (1, 2):
             async with session.post(url, headers=bearer) as answer:
                 link = (await answer.json())["url"]
             async with session.ws_connect(link) as socket:
                 assert (await socket.receive_json())["type"] == "hello"
-                if life == 2:
+                if connection == 2:
                     assert (await socket.receive_json())["payload"] == action.payload
                 else:
                     await slack.until(lambda: slack.is_connected)
@@ -97,7 +97,7 @@ async def test_a_message_that_is_too_long_in_any_part_is_refused(
     async with SlackServer() as slack:
         ann = await slack.person()
         body: Json = {"channel": ann.direct, "text": "a", "blocks": blocks}
-        assert (await asked(slack, "chat.postMessage", body)).get("error", "") == error
+        assert (await call(slack, "chat.postMessage", body)).get("error", "") == error
 
 
 @pytest.mark.parametrize(
@@ -118,44 +118,44 @@ async def test_a_message_that_is_too_long_in_any_part_is_refused(
         ),
     ],
 )
-async def test_forms_and_prompts_have_their_bounds(method: str, body: Json) -> None:
+async def test_forms_and_prompts_have_limits(method: str, body: Json) -> None:
     async with SlackServer() as slack:
-        assert await asked(slack, method, body) == {"ok": False, "error": "invalid_arguments"}
+        assert await call(slack, method, body) == {"ok": False, "error": "invalid_arguments"}
 
 
-async def test_a_stream_takes_chunks_or_text_and_not_both() -> None:
+async def test_a_stream_accepts_chunks_or_text_but_not_both() -> None:
     async with SlackServer() as slack:
         ann = await slack.person()
         place: Json = {"channel": ann.direct, "thread_ts": "1700000000.000001"}
-        words = [{"type": "markdown_text", "text": "a"}]
+        chunks = [{"type": "markdown_text", "text": "a"}]
         task = {"type": "task_update", "id": "1", "title": "look", "status": "done"}
 
         async def error(method: str, **body: object) -> object:
-            return (await asked(slack, method, {**place, **body})).get("error", "")
+            return (await call(slack, method, {**place, **body})).get("error", "")
 
         both = "cannot_provide_both_markdown_text_and_chunks"
-        assert await error("chat.startStream", markdown_text="a", chunks=words) == both
-        begun = await asked(slack, "chat.startStream", {**place, "chunks": words})
-        ts = begun["ts"]
+        assert await error("chat.startStream", markdown_text="a", chunks=chunks) == both
+        started = await call(slack, "chat.startStream", {**place, "chunks": chunks})
+        ts = started["ts"]
         mode = "streaming_mode_mismatch"
         assert await error("chat.appendStream", ts=ts, markdown_text="a") == mode
         assert await error("chat.appendStream", ts=ts, chunks=[task]) == "invalid_arguments"
-        assert await error("chat.stopStream", ts=ts, chunks=words) == ""
+        assert await error("chat.stopStream", ts=ts, chunks=chunks) == ""
 
 
-async def test_what_comes_too_often_is_refused_until_the_time_that_is_named() -> None:
-    """New messages by channel, and each other method for the whole workspace."""
+async def test_calls_beyond_the_rate_limits_are_refused() -> None:
+    """New messages count per channel, and other methods per workspace."""
     at = 0.0
     async with SlackServer() as slack:
         slack.is_paced, slack.now = True, lambda: at
         ann, bob = await slack.person(), await slack.person()
 
         async def error(method: str, **body: object) -> object:
-            more = {"text": "a", "blocks": [text(1)], **body}
-            return (await asked(slack, method, more)).get("error", "")
+            fields = {"text": "a", "blocks": [text(1)], **body}
+            return (await call(slack, method, fields)).get("error", "")
 
-        five = [await error("chat.postMessage", channel=ann.direct) for _ in range(5)]
-        assert five == [*[""] * 4, "ratelimited"]
+        errors = [await error("chat.postMessage", channel=ann.direct) for _ in range(5)]
+        assert errors == [*[""] * 4, "ratelimited"]
         assert await error("chat.postMessage", channel=bob.direct) == ""
         at = 1.0
         assert await error("chat.postMessage", channel=ann.direct) == ""

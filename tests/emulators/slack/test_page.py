@@ -28,8 +28,8 @@ FIELD = {"type": "input", "block_id": "reason", "label": {"type": "plain_text", 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Here:
-    """A page with a bot that hears nothing, and calls what a test lets it."""
+class Page:
+    """A page with a bot that receives nothing and makes only the calls of the test."""
 
     slack: SlackServer
     control: Control
@@ -38,30 +38,30 @@ class Here:
     room: str
     bot: httpx.AsyncClient
 
-    def do(self, do: str, who: Person, **asked: object) -> None:
-        self.control.do({"do": do, "person": who.id, **asked})
+    def do(self, do: str, person: Person, **fields: object) -> None:
+        self.control.do({"do": do, "person": person.id, **fields})
 
     def messages(self, channel: str) -> list[Json]:
         chats = cast("list[Json]", self.control.state()["chats"])
-        (found,) = [one for one in chats if one["id"] == channel]
-        return cast("list[Json]", found["messages"])
+        (chat,) = [chat for chat in chats if chat["id"] == channel]
+        return cast("list[Json]", chat["messages"])
 
-    async def holds(self, channel: str, count: int) -> list[Json]:
+    async def shown(self, channel: str, count: int) -> list[Json]:
         await self.slack.until(lambda: len(self.messages(channel)) == count)
         return self.messages(channel)
 
-    async def sends(self, channel: str, **body: object) -> Json:
+    async def send(self, channel: str, **body: object) -> Json:
         blocks = [
             {"type": "markdown", "text": body.pop("text")},
             *cast("list[Json]", body.pop("more", [])),
         ]
-        said = {"channel": channel, "text": "-", "blocks": blocks, **body}
-        answer = await self.bot.post("/chat.postMessage", json=said)
+        message = {"channel": channel, "text": "-", "blocks": blocks, **body}
+        answer = await self.bot.post("/chat.postMessage", json=message)
         return cast("Json", answer.raise_for_status().json())
 
 
 @asynccontextmanager
-async def page() -> AsyncGenerator[Here]:
+async def open_page() -> AsyncGenerator[Page]:
     async with SlackServer() as slack, asyncio.TaskGroup() as group:
         ann, olga = await slack.person(), await slack.person()
         room = await slack.channel(ann, olga)
@@ -70,26 +70,30 @@ async def page() -> AsyncGenerator[Here]:
         async with httpx.AsyncClient(
             base_url=slack.url, headers=head, timeout=None, trust_env=False
         ) as bot:
-            control = Control(slack, {one.id: one for one in (ann, olga)}, of_page, group)
-            yield Here(slack=slack, control=control, ann=ann, olga=olga, room=room, bot=bot)
+            control = Control(slack, {person.id: person for person in (ann, olga)}, of_page, group)
+            yield Page(slack=slack, control=control, ann=ann, olga=olga, room=room, bot=bot)
 
 
-async def test_people_write_and_what_the_bot_says_below_is_seen() -> None:
-    """In a chat of their own and in the room, where a reply stands in its thread."""
-    async with page() as here:
-        here.do("say", here.ann, chat=here.room, text="@zero are you here?")
-        (asked,) = await here.holds(here.room, 1)
-        await here.sends(here.room, text="**yes** &lt;b>", thread_ts=asked["id"])
-        here.do("say", here.olga, chat=here.room, text="so?", reply_to=asked["id"])
-        _, answer, so = await here.holds(here.room, 3)
-    assert (asked["text"], asked["name"], asked["bot"]) == ("@zeroclaw are you here?", "Ann", False)
+async def test_the_page_shows_messages_and_replies() -> None:
+    """In a direct chat and in the room, where a reply is in its thread."""
+    async with open_page() as page:
+        page.do("say", page.ann, chat=page.room, text="@zero are you here?")
+        (question,) = await page.shown(page.room, 1)
+        await page.send(page.room, text="**yes** &lt;b>", thread_ts=question["id"])
+        page.do("say", page.olga, chat=page.room, text="so?", reply_to=question["id"])
+        _, answer, reply = await page.shown(page.room, 3)
+    assert (question["text"], question["name"], question["bot"]) == (
+        "@zeroclaw are you here?",
+        "Ann",
+        False,
+    )
     assert (answer["text"], answer["bot"]) == ("**yes** <b>", True)
-    assert answer["reply"] == so["reply"] == {"name": "Ann", "text": "@zeroclaw are you here?"}
+    assert answer["reply"] == reply["reply"] == {"name": "Ann", "text": "@zeroclaw are you here?"}
 
 
-async def test_a_button_is_pressed_and_the_form_behind_it_is_filled_in() -> None:
-    """The form stands as a question to who pressed, until it is answered."""
-    async with page() as here:
+async def test_a_button_is_pressed_and_its_form_is_submitted() -> None:
+    """The form is shown as a question to the person who pressed, until it is answered."""
+    async with open_page() as page:
         row = {"type": "actions", "elements": [BUTTON]}
         call = {
             "type": "rich_text",
@@ -97,57 +101,57 @@ async def test_a_button_is_pressed_and_the_form_behind_it_is_filled_in() -> None
                 {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "ls"}]}
             ],
         }
-        sent = await here.sends(here.olga.direct, text="?", more=[call, row])
-        (card,) = here.messages(here.olga.direct)
-        (pressed,) = cast("list[list[Json]]", card["rows"])[0]
-        here.do("press", here.olga, message=sent["ts"], data=pressed["callback_data"])
-        await here.slack.until(lambda: here.control.pressed)
-        (trigger,) = here.control.pressed
+        sent = await page.send(page.olga.direct, text="?", more=[call, row])
+        (card,) = page.messages(page.olga.direct)
+        (button,) = cast("list[list[Json]]", card["rows"])[0]
+        page.do("press", page.olga, message=sent["ts"], data=button["callback_data"])
+        await page.slack.until(lambda: page.control.pressed)
+        (trigger,) = page.control.pressed
         view = {"callback_id": "f", "title": FIELD["label"], "blocks": [FIELD]}
-        opened = await here.bot.post("/views.open", json={"trigger_id": trigger, "view": view})
+        opened = await page.bot.post("/views.open", json={"trigger_id": trigger, "view": view})
         assert opened.json()["ok"]
-        _, question = here.messages(here.olga.direct)
-        here.do("say", here.olga, text="not today", reply_to=question["id"])
-        await here.holds(here.olga.direct, 1)
-    assert (pressed["text"], pressed["style"]) == ("Deny", "danger")
+        _, question = page.messages(page.olga.direct)
+        page.do("say", page.olga, text="not today", reply_to=question["id"])
+        await page.shown(page.olga.direct, 1)
+    assert (button["text"], button["style"]) == ("Deny", "danger")
     assert cast("Json", card["rich"])["blocks"] == [{"type": "pre", "text": "ls"}]
-    assert (question["text"], question["asks"], question["only"]) == ("Why?", True, here.olga.id)
+    assert (question["text"], question["asks"], question["only"]) == ("Why?", True, page.olga.id)
 
 
-async def test_a_line_with_the_apps_command_is_that_and_its_answer_is_for_one() -> None:
-    async with page() as here:
-        here.do("say", here.ann, chat=here.room, text="/zeroclaw status")
-        told = {"channel": here.room, "user": here.ann.id, "text": "all &lt;well>"}
-        (await here.bot.post("/chat.postEphemeral", json=told)).raise_for_status()
-        (line,) = await here.holds(here.room, 1)
-    assert (line["text"], line["only"]) == ("all <well>", here.ann.id)
+async def test_a_slash_command_is_answered_to_one_person() -> None:
+    async with open_page() as page:
+        page.do("say", page.ann, chat=page.room, text="/zeroclaw status")
+        answer = {"channel": page.room, "user": page.ann.id, "text": "all &lt;well>"}
+        (await page.bot.post("/chat.postEphemeral", json=answer)).raise_for_status()
+        (line,) = await page.shown(page.room, 1)
+    assert (line["text"], line["only"]) == ("all <well>", page.ann.id)
 
 
 async def test_files_go_both_ways() -> None:
-    async with page() as here:
+    async with open_page() as page:
         content = b64encode(b"picture").decode()
         photo = {"name": "a.png", "base64": content}
-        here.do("file", here.ann, name="a.txt", base64=content, caption="mine")
-        await here.holds(here.ann.direct, 1)
-        here.do("album", here.ann, photos=[photo, photo])
-        shown = await here.holds(here.ann.direct, 3)
-        files = [one for message in shown for one in cast("list[Json]", message["files"])]
-        assert [one["name"] for one in files] == ["a.txt", "a.png", "a.png"]
-        assert here.control.file(str(files[0]["path"])) == b"picture"
-        assert here.control.file("1") is None
+        page.do("file", page.ann, name="a.txt", base64=content, caption="mine")
+        await page.shown(page.ann.direct, 1)
+        page.do("album", page.ann, photos=[photo, photo])
+        shown = await page.shown(page.ann.direct, 3)
+        files = [file for message in shown for file in cast("list[Json]", message["files"])]
+        assert [file["name"] for file in files] == ["a.txt", "a.png", "a.png"]
+        assert page.control.file(str(files[0]["path"])) == b"picture"
+        assert page.control.file("1") is None
 
 
-@pytest.mark.parametrize(("how", "shown"), [("lose", 0), ("lose_answer", 1)])
-async def test_the_next_message_of_the_bot_is_lost_as_told(how: str, shown: int) -> None:
-    async with page() as here:
-        here.control.do({"do": "fail", "how": how})
+@pytest.mark.parametrize(("how", "count"), [("lose", 0), ("lose_answer", 1)])
+async def test_the_next_message_of_the_bot_can_be_lost(how: str, count: int) -> None:
+    async with open_page() as page:
+        page.control.do({"do": "fail", "how": how})
         with pytest.raises(httpx.RemoteProtocolError):
-            await here.sends(here.ann.direct, text="hi")
-        assert len(here.messages(here.ann.direct)) == shown
+            await page.send(page.ann.direct, text="hi")
+        assert len(page.messages(page.ann.direct)) == count
 
 
 @pytest.mark.parametrize(
-    ("action", "why"),
+    ("action", "reason"),
     [
         ({"do": "dance"}, "`do` is one of say, file, album, press, fail"),
         ({"do": "say", "person": "5", "text": "hi"}, "`person` is one of "),
@@ -158,24 +162,24 @@ async def test_the_next_message_of_the_bot_is_lost_as_told(how: str, shown: int)
         ),
     ],
 )
-async def test_an_impossible_action_is_refused_with_a_reason(action: Json, why: str) -> None:
-    async with page() as here:
-        with pytest.raises(Unusable, match="^" + why):
-            here.control.do(action)
+async def test_an_impossible_action_is_refused_with_a_reason(action: Json, reason: str) -> None:
+    async with open_page() as page:
+        with pytest.raises(Unusable, match="^" + reason):
+            page.control.do(action)
 
 
-async def test_a_deed_at_a_place_that_is_none_says_why() -> None:
-    async with page() as here:
+async def test_an_action_with_an_invalid_target_is_refused_with_a_reason() -> None:
+    async with open_page() as page:
         with pytest.raises(Unusable, match="`chat` is none"):
-            here.do("say", here.ann, chat="5", text="hi")
+            page.do("say", page.ann, chat="5", text="hi")
         with pytest.raises(Unusable, match="there is no button on no"):
-            here.do("press", here.ann, message="no", data="x")
+            page.do("press", page.ann, message="no", data="x")
         with pytest.raises(Unusable, match="there is no text"):
-            here.do("say", here.ann, text=" ")
+            page.do("say", page.ann, text=" ")
 
 
-async def test_the_stage_says_who_is_who() -> None:
-    """The tables bring a daemon there."""
+async def test_the_stage_configures_a_daemon() -> None:
+    """With the tables a daemon connects to the emulator."""
     context = EmulatorContext(clock=ManualClock(), ids=CountingIds(), port=0, has_limits=False)
     async with (
         emulate(context) as emulated,
@@ -201,8 +205,8 @@ asyncio.run(main())
 """
 
 
-async def test_whoever_is_killed_takes_its_emulator_with_it() -> None:
-    """A test run that was ended, or a `try`; else a node process stays for good."""
+async def test_emulate_ends_with_a_killed_process() -> None:
+    """Such as a test run or a `try`; otherwise a node process would remain for good."""
     opener = await asyncio.create_subprocess_exec(
         sys.executable, "-c", OPENS, stdout=asyncio.subprocess.PIPE
     )

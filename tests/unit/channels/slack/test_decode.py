@@ -1,4 +1,4 @@
-"""What is read in Slack's events; whatever the JSON holds, nothing raises."""
+"""Decoding of Slack's events; no JSON raises an error."""
 
 from datetime import UTC, datetime
 
@@ -56,7 +56,7 @@ DIRECT = Address(channel="slack", account="T1-UBOT", chat="@UANN", direct=True)
 
 
 def message(**fields: object) -> Json:
-    whole: Json = {
+    defaults: Json = {
         "type": "message",
         "channel": "D1",
         "channel_type": "im",
@@ -64,35 +64,35 @@ def message(**fields: object) -> Json:
         "ts": TS,
         "text": "hello",
     }
-    return {**whole, **fields}
+    return {**defaults, **fields}
 
 
 def in_channel(**fields: object) -> Json:
     return message(**{"channel": "C1", "channel_type": "channel", **fields})
 
 
-def heard(
+def decoded(
     event: Json,
-    me: Bot,
+    bot: Bot,
     reading: Reading,
     *,
     event_id: str = "",
     is_joined: bool = False,
     above: Above = (),
 ) -> Decoded | Skipped:
-    return decode.message(event, me, reading, event_id=event_id, is_joined=is_joined, above=above)
+    return decode.message(event, bot, reading, event_id=event_id, is_joined=is_joined, above=above)
 
 
-def envelope(event: Json, me: Bot = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
-    taken = heard(event, me, reading, above=above)
-    assert isinstance(taken, Decoded), taken
-    return taken.envelope
+def envelope(event: Json, bot: Bot = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
+    found = decoded(event, bot, reading, above=above)
+    assert isinstance(found, Decoded), found
+    return found.envelope
 
 
-def passed(event: Json, me: Bot = ME) -> str:
-    taken = heard(event, me, NEW)
-    assert isinstance(taken, Skipped), taken
-    return taken.reason
+def skipped(event: Json, bot: Bot = ME) -> str:
+    found = decoded(event, bot, NEW)
+    assert isinstance(found, Skipped), found
+    return found.reason
 
 
 def thread(of: str) -> Address:
@@ -102,9 +102,9 @@ def thread(of: str) -> Address:
 # --- messages --------------------------------------------------------------------------------------
 
 
-def test_a_direct_message_is_whole() -> None:
-    taken = heard(message(client_msg_id="c1"), ME, NEW, event_id="Ev1")
-    assert taken == Decoded(
+def test_a_direct_message_has_all_its_fields() -> None:
+    found = decoded(message(client_msg_id="c1"), ME, NEW, event_id="Ev1")
+    assert found == Decoded(
         envelope=Envelope(
             address=DIRECT,
             sender=Sender(id="UANN", verified=True),
@@ -117,37 +117,37 @@ def test_a_direct_message_is_whole() -> None:
     )
 
 
-def test_a_message_of_no_year_was_written_at_no_time() -> None:
+def test_a_message_with_an_impossible_id_has_no_time() -> None:
     assert envelope(message(ts="999999999999.1")).sent_at is None
 
 
-def test_a_thread_of_a_direct_chat_is_a_place_of_its_own() -> None:
+def test_a_thread_of_a_direct_chat_has_an_address_of_its_own() -> None:
     assert envelope(message(thread_ts=LATER)).address.thread == LATER
     assert envelope(message(thread_ts=TS)).address.thread is None
     assert envelope(message(thread_ts="odd")).address.thread is None
 
 
-def test_a_mention_in_a_channel_begins_a_thread() -> None:
+def test_a_mention_in_a_channel_starts_a_thread() -> None:
     found = envelope(in_channel(text="<@UBOT> hello"))
     assert (found.address, found.body) == (thread(TS), Said(text="hello"))
     assert found.position == Position(scope="C1", cursor=f"{TS} {TS}:{TS}")
 
 
-def test_what_follows_in_a_known_thread_needs_no_mention() -> None:
+def test_a_message_in_a_joined_thread_needs_no_mention() -> None:
     reading = NEW.after(TS, TS)
     event = in_channel(ts=LATER, thread_ts=TS)
-    found = heard(event, ME, reading, is_joined=True)
+    found = decoded(event, ME, reading, is_joined=True)
     assert isinstance(found, Decoded)
     assert found.envelope.address == thread(TS)
     assert found.envelope.position == Position(scope="C1", cursor=f"{TS} {TS}:{LATER}")
-    assert passed(event) == "in a channel, not for the bot"
-    assert isinstance(heard(event, OFF, reading, is_joined=True), Skipped)
+    assert skipped(event) == "in a channel, not for the bot"
+    assert isinstance(decoded(event, OFF, reading, is_joined=True), Skipped)
 
 
-def test_which_channels_are_heard_is_configured() -> None:
-    assert passed(in_channel()) == "in a channel, not for the bot"
+def test_the_settings_choose_which_messages_in_channels_are_taken() -> None:
+    assert skipped(in_channel()) == "in a channel, not for the bot"
     assert envelope(in_channel(), ALL).address == thread(TS)
-    assert passed(in_channel(text="<@UBOT> hi"), OFF) == "in a channel, not for the bot"
+    assert skipped(in_channel(text="<@UBOT> hi"), OFF) == "in a channel, not for the bot"
     assert envelope(message(), OFF).address == DIRECT
 
 
@@ -166,16 +166,16 @@ def test_which_channels_are_heard_is_configured() -> None:
         {},
     ],
 )
-def test_what_no_person_wrote_is_passed_over(event: Json) -> None:
-    assert passed(event) in {"not written by a person", "no chat to answer in"}
+def test_a_message_that_no_person_wrote_is_skipped(event: Json) -> None:
+    assert skipped(event) in {"not written by a person", "no chat to answer in"}
 
 
-def test_an_empty_message_is_passed_over() -> None:
-    assert passed(message(text="")) == "without text or files"
+def test_an_empty_message_is_skipped() -> None:
+    assert skipped(message(text="")) == "without text or files"
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("content", "typed"),
     [
         ("a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
         ("<@UBOT>  do it ", "do it"),
@@ -189,57 +189,57 @@ def test_an_empty_message_is_passed_over() -> None:
         ("1 < 2", "1 < 2"),
     ],
 )
-def test_slacks_marks_are_read_as_they_were_typed(said: str, read: str) -> None:
-    assert envelope(message(text=said)).body == Said(text=read)
+def test_slacks_markup_is_turned_back_into_typed_text(content: str, typed: str) -> None:
+    assert envelope(message(text=content)).body == Said(text=typed)
 
 
-def test_a_slash_and_a_word_is_a_command() -> None:
+def test_a_slash_and_a_word_are_a_command() -> None:
     assert envelope(message(text="/Stop")).body == Command(name="stop")
     assert envelope(in_channel(text="<@UBOT> /approve 1 3")).body == Command(
         name="approve", rest="1 3"
     )
 
 
-def test_what_is_shared_stands_below_the_words_of_who_shares_it() -> None:
+def test_a_shared_message_is_quoted_below_the_text() -> None:
     shared = [{"is_share": True, "text": "buy\nnow"}, {"text": "an unfurled link"}]
     body = envelope(message(attachments=shared)).body
     assert body == Said(text="hello\n\n> buy\n> now", own="hello")
     assert envelope(message(text="", attachments=shared)).body == Said(text="> buy\n> now", own="")
 
 
-def test_who_calls_the_bot_into_a_thread_is_told_with_what_stands_above() -> None:
-    """The first message with its files, what other apps show, the newest; a bare call is one too."""
+def test_a_mention_in_a_thread_quotes_the_messages_above_it() -> None:
+    """The first message with its files, those of other apps, the newest; also for a bare mention."""
     file = {"id": "F1", "name": "a.png", "mimetype": "image/png", "size": 7}
     alert = {"ts": "1.1", "username": "Sentry]", "attachments": [{"fallback": "it fails"}]}
     above: list[Json] = [{"ts": "1.0", "user": "UBOB", "text": "see", "files": [file]}, alert]
     above += [{"ts": f"2.{n}", "user": "UBOT", "text": f"{n}"} for n in range(MAX_ABOVE - 1)]
-    call = in_channel(text="<@UBOT>", thread_ts="1.0")
-    taken = envelope(call, above=[*above, {"ts": TS}])
-    assert isinstance(taken.body, Said)
-    assert taken.body.own == "@UBOT"
-    told = taken.body.text
-    assert told.startswith(
+    mention = in_channel(text="<@UBOT>", thread_ts="1.0")
+    found = envelope(mention, above=[*above, {"ts": TS}])
+    assert isinstance(found.body, Said)
+    assert found.body.own == "@UBOT"
+    quotes = found.body.text
+    assert quotes.startswith(
         '[in reply to what "UBOB" wrote:]\n> see\n\n[in reply to what "Sentry)" wrote:]\n> it fails'
     )
-    assert told.endswith(f"[in reply to what you wrote:]\n> {MAX_ABOVE - 2}\n\n@UBOT")
-    assert ([one.reference for one in taken.body.quoted], taken.attachments) == (["F1"], ())
-    newer = envelope(call, above=[above[0], {**alert, "ts": "1.5"}, *above[1:]])
+    assert quotes.endswith(f"[in reply to what you wrote:]\n> {MAX_ABOVE - 2}\n\n@UBOT")
+    assert ([file.reference for file in found.body.quoted], found.attachments) == (["F1"], ())
+    newer = envelope(mention, above=[above[0], {**alert, "ts": "1.5"}, *above[1:]])
     assert isinstance(newer.body, Said)
-    assert newer.body.text == told, "of more than that the oldest are left out"
-    command = envelope({**call, "text": "<@UBOT> /stop"}, above=above)
+    assert newer.body.text == quotes, "of more than that the oldest are left out"
+    command = envelope({**mention, "text": "<@UBOT> /stop"}, above=above)
     assert (command.body, command.attachments) == (Command(name="stop"), ())
-    assert envelope(call, above=None).body == Said(text=f"{NOT_READ}@UBOT", own="@UBOT")
+    assert envelope(mention, above=None).body == Said(text=f"{NOT_READ}@UBOT", own="@UBOT")
 
 
-@pytest.mark.parametrize("who", [{}, {"username": " "}, {"username": "UBOT"}])
-def test_what_another_app_says_in_a_thread_is_never_the_bots_own(who: Json) -> None:
-    above = [{"ts": "1.0", "bot_id": "B9", "text": "down", **who}]
-    taken = envelope(in_channel(text="<@UBOT> well?", thread_ts="1.0"), above=above)
-    assert isinstance(taken.body, Said)
-    assert "what you wrote" not in taken.body.text
+@pytest.mark.parametrize("author", [{}, {"username": " "}, {"username": "UBOT"}])
+def test_a_message_of_another_app_is_never_quoted_as_the_bots(author: Json) -> None:
+    above = [{"ts": "1.0", "bot_id": "B9", "text": "down", **author}]
+    found = envelope(in_channel(text="<@UBOT> well?", thread_ts="1.0"), above=above)
+    assert isinstance(found.body, Said)
+    assert "what you wrote" not in found.body.text
 
 
-def test_files_are_recorded() -> None:
+def test_files_become_attachments() -> None:
     files: list[object] = [
         {"id": "F1", "name": "a.txt", "mimetype": "text/plain", "size": 3},
         {"id": "F2", "mimetype": "x/y", "size": "many"},
@@ -256,8 +256,8 @@ def test_files_are_recorded() -> None:
 # --- edits and deletions -----------------------------------------------------------------------------
 
 
-def changed(now: Json, before: Json, **fields: object) -> Json:
-    event = {"subtype": "message_changed", "message": now, "previous_message": before}
+def changed(after: Json, before: Json, **fields: object) -> Json:
+    event = {"subtype": "message_changed", "message": after, "previous_message": before}
     return message(**{**event, "user": None, **fields})
 
 
@@ -274,21 +274,21 @@ def test_an_edit_names_its_message_and_its_version() -> None:
     assert again.dedup != found.dedup, "Slack counts seconds, in which a person can edit twice"
 
 
-def test_an_edit_keeps_what_its_message_shares() -> None:
+def test_an_edit_keeps_the_shared_message() -> None:
     shared = [{"is_share": True, "text": "from Bob"}]
-    now = message(text="better", edited=EDITED, attachments=shared)
-    body = envelope(changed(now, message())).body
+    after = message(text="better", edited=EDITED, attachments=shared)
+    body = envelope(changed(after, message())).body
     assert body == Edited(message=TS, said=Said(text="better\n\n> from Bob", own="better"))
 
 
-def test_an_edit_in_a_thread_stands_there() -> None:
-    now = in_channel(text="better", edited=EDITED, ts=LATER, thread_ts=TS)
-    event = changed(now, in_channel(), channel="C1", channel_type="channel")
+def test_an_edit_in_a_thread_has_the_address_of_the_thread() -> None:
+    after = in_channel(text="better", edited=EDITED, ts=LATER, thread_ts=TS)
+    event = changed(after, in_channel(), channel="C1", channel_type="channel")
     assert envelope(event).address == thread(TS)
-    begun = changed(
+    root = changed(
         in_channel(text="better", edited=EDITED), in_channel(), channel="C1", channel_type="channel"
     )
-    assert envelope(begun).address == thread(TS)
+    assert envelope(root).address == thread(TS)
     direct = changed(message(text="x", edited=EDITED, thread_ts=LATER), message())
     assert envelope(direct).address.thread == LATER
 
@@ -303,26 +303,28 @@ def test_an_edit_in_a_thread_stands_there() -> None:
         changed(message(text="x", edited=EDITED, ts="odd"), message()),
     ],
 )
-def test_what_slack_changes_by_itself_is_no_edit(event: Json) -> None:
-    """A link that is unfurled, a thread that grows, a message of a bot."""
-    assert passed(event) == "not an edit by a person"
+def test_a_change_made_by_slack_is_not_an_edit(event: Json) -> None:
+    """Such as an unfurled link, a growing thread, or a bot's message."""
+    assert skipped(event) == "not an edit by a person"
 
 
 def test_a_deletion_names_its_message() -> None:
     event = message(subtype="message_deleted", deleted_ts=TS, previous_message=message(), user=None)
     assert envelope(event).body == Deleted(message=TS)
-    odd = {**event, "previous_message": message(ts="odd")}
-    assert passed(odd) == "a deletion of no person's message"
+    malformed = {**event, "previous_message": message(ts="odd")}
+    assert skipped(malformed) == "a deletion of no person's message"
 
 
-def test_what_leaves_a_stone_in_its_thread_is_a_deletion() -> None:
-    stone = message(subtype="tombstone", user="USLACKBOT", thread_ts=TS)
+def test_a_message_replaced_by_a_tombstone_is_a_deletion() -> None:
+    tombstone = message(subtype="tombstone", user="USLACKBOT", thread_ts=TS)
     before = message(thread_ts=TS, channel="C1")
-    event = in_channel(subtype="message_changed", message=stone, previous_message=before, user=None)
+    event = in_channel(
+        subtype="message_changed", message=tombstone, previous_message=before, user=None
+    )
     found = envelope(event)
     assert (found.body, found.address) == (Deleted(message=TS), thread(TS))
     assert found.sender.id == "UANN"
-    assert isinstance(heard({**event, "previous_message": None}, ME, NEW), Skipped)
+    assert isinstance(decoded({**event, "previous_message": None}, ME, NEW), Skipped)
 
 
 # --- presses, forms, commands ------------------------------------------------------------------------
@@ -353,11 +355,11 @@ def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
 
 
 @pytest.mark.parametrize(("thread", "cursor"), [("", TS), (ROOT, f"- {ROOT}:{TS}")])
-def test_reading_begins_at_a_card_where_nothing_was_taken(thread: str, cursor: str) -> None:
-    box = {"channel_id": "D1", "message_ts": TS, "thread_ts": thread}
-    taken = decode.pressed(press(container=box), ME)
-    assert isinstance(taken, Decoded)
-    assert taken.envelope.position == Position(scope=DIRECT.chat, cursor=cursor)
+def test_reading_starts_at_a_card_in_a_chat_without_a_position(thread: str, cursor: str) -> None:
+    container = {"channel_id": "D1", "message_ts": TS, "thread_ts": thread}
+    found = decode.pressed(press(container=container), ME)
+    assert isinstance(found, Decoded)
+    assert found.envelope.position == Position(scope=DIRECT.chat, cursor=cursor)
 
 
 @pytest.mark.parametrize(
@@ -365,17 +367,17 @@ def test_reading_begins_at_a_card_where_nothing_was_taken(thread: str, cursor: s
     [("zc-time:2", "for_a_time"), ("zc-deny:1", "deny"), ("zc-why:1", "deny_with_reason")],
 )
 def test_each_button_is_a_choice(action: str, choice: str) -> None:
-    taken = decode.pressed(press(action), ME)
-    assert isinstance(taken, Decoded)
-    assert isinstance(taken.envelope.body, Pressed)
-    assert taken.envelope.body.choice == choice
+    found = decode.pressed(press(action), ME)
+    assert isinstance(found, Decoded)
+    assert isinstance(found.envelope.body, Pressed)
+    assert found.envelope.body.choice == choice
 
 
-def test_a_card_in_a_thread_is_known_by_it() -> None:
-    box = {"channel_id": "C1", "message_ts": LATER, "thread_ts": TS}
-    taken = decode.pressed(press(container=box), ME)
-    assert isinstance(taken, Decoded)
-    assert taken.envelope.address == thread(TS)
+def test_a_card_in_a_thread_has_the_address_of_the_thread() -> None:
+    container = {"channel_id": "C1", "message_ts": LATER, "thread_ts": TS}
+    found = decode.pressed(press(container=container), ME)
+    assert isinstance(found, Decoded)
+    assert found.envelope.address == thread(TS)
 
 
 @pytest.mark.parametrize(
@@ -391,11 +393,11 @@ def test_a_card_in_a_thread_is_known_by_it() -> None:
         {"type": "view_submission", "user": {"id": "UANN"}, "view": {"callback_id": decode.FORM}},
     ],
 )
-def test_what_is_no_button_or_form_of_ours_is_passed_over(payload: Json) -> None:
+def test_other_buttons_and_forms_are_skipped(payload: Json) -> None:
     assert isinstance(decode.pressed(payload, ME), Skipped)
 
 
-def test_a_form_carries_the_reason_to_the_card_it_began_at() -> None:
+def test_a_form_sends_the_reason_with_its_card() -> None:
     card = MessageRef(address=thread(TS), message=LATER)
     view = {
         "id": "V1",
@@ -404,25 +406,25 @@ def test_a_form_carries_the_reason_to_the_card_it_began_at() -> None:
         "state": {"values": {"reason": {"reason": {"value": "too early"}}}},
     }
     payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
-    taken = decode.pressed(payload, ME)
-    assert isinstance(taken, Decoded)
-    assert taken.envelope.body == Pressed(
+    found = decode.pressed(payload, ME)
+    assert isinstance(found, Decoded)
+    assert found.envelope.body == Pressed(
         approval=ApprovalId("a1"), choice="deny", reason="too early", card=card
     )
-    assert taken.envelope.dedup == ("form/V1/a1",)
+    assert found.envelope.dedup == ("form/V1/a1",)
 
 
-def test_a_form_whose_card_is_odd_still_answers() -> None:
-    """The approval alone decides; where the card stands only says where it is shown."""
+def test_a_form_without_a_valid_card_still_answers() -> None:
+    """Only the approval decides; the card's address says only where to show the result."""
     view = {"id": "V1", "callback_id": decode.FORM, "private_metadata": '{"approval": "a1"}'}
     payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
-    taken = decode.pressed(payload, ME)
-    assert isinstance(taken, Decoded)
-    assert taken.envelope.address == DIRECT
+    found = decode.pressed(payload, ME)
+    assert isinstance(found, Decoded)
+    assert found.envelope.address == DIRECT
 
 
 @pytest.mark.parametrize(
-    ("words", "body"),
+    ("arguments", "body"),
     [
         ("stop", Command(name="stop")),
         ("Approve 1 3 ", Command(name="approve", rest="1 3")),
@@ -430,65 +432,65 @@ def test_a_form_whose_card_is_odd_still_answers() -> None:
         ("<@U1> hi", Command(name="help")),
     ],
 )
-def test_a_slash_command_is_a_command_of_the_bots(words: str, body: Command) -> None:
-    payload: Json = {"user_id": "UANN", "channel_id": "D1", "text": words, "trigger_id": "t1"}
-    taken = decode.slash(payload, ME)
-    assert isinstance(taken, Decoded)
-    assert (taken.envelope.body, taken.envelope.address) == (body, DIRECT)
-    assert taken.envelope.dedup == ("slash/t1",)
+def test_a_slash_command_is_one_of_the_bots_commands(arguments: str, body: Command) -> None:
+    payload: Json = {"user_id": "UANN", "channel_id": "D1", "text": arguments, "trigger_id": "t1"}
+    found = decode.slash(payload, ME)
+    assert isinstance(found, Decoded)
+    assert (found.envelope.body, found.envelope.address) == (body, DIRECT)
+    assert found.envelope.dedup == ("slash/t1",)
 
 
 def test_a_slash_command_in_a_channel_belongs_to_it() -> None:
     payload: Json = {"user_id": "UANN", "channel_id": "C1", "text": "stop", "trigger_id": "t1"}
-    taken = decode.slash(payload, ME)
-    assert isinstance(taken, Decoded)
-    assert taken.envelope.address == Address(channel="slack", account="T1-UBOT", chat="C1")
+    found = decode.slash(payload, ME)
+    assert isinstance(found, Decoded)
+    assert found.envelope.address == Address(channel="slack", account="T1-UBOT", chat="C1")
     assert isinstance(decode.slash({**payload, "user_id": ""}, ME), Skipped)
 
 
 MOVED: Json = {"type": "channel_id_changed", "old_channel_id": "G01", "new_channel_id": "C99"}
 
 
-def test_a_channel_with_another_id_moves_with_its_reading_position() -> None:
-    """As a private one does once another workspace shares it; the event names no person."""
+def test_a_channel_with_a_new_id_keeps_its_reading_position() -> None:
+    """A private channel gets one when another workspace shares it; the event names no person."""
     reading = NEW.after(TS, TS)
     assert decode.chat_of(MOVED) == "G01"
-    taken = decode.moved(MOVED, ME, reading, "Ev1")
-    assert isinstance(taken, Decoded)
-    found, to = taken.envelope, Address(channel="slack", account=ME.account, chat="C99")
-    assert (found.address, found.body) == (replace(to, chat="G01"), Moved(to=to))
-    assert (found.sender.id, found.dedup) == ("G01", ("event/Ev1", "moved/G01/C99/"))
-    told_again = decode.moved(MOVED, ME, reading, "Ev2")
-    assert isinstance(told_again, Decoded)
-    assert set(found.dedup) & set(told_again.envelope.dedup)
-    assert found.position is not None
-    assert found.position.scope == "C99"
-    kept = read_cursor(found.position.cursor)
-    assert kept == replace(reading, old_id="G01")
-    assert read_cursor(kept.after(LATER, TS).text()).old_id == "G01"
+    result = decode.moved(MOVED, ME, reading, "Ev1")
+    assert isinstance(result, Decoded)
+    moved, to = result.envelope, Address(channel="slack", account=ME.account, chat="C99")
+    assert (moved.address, moved.body) == (replace(to, chat="G01"), Moved(to=to))
+    assert (moved.sender.id, moved.dedup) == ("G01", ("event/Ev1", "moved/G01/C99/"))
+    again = decode.moved(MOVED, ME, reading, "Ev2")
+    assert isinstance(again, Decoded)
+    assert set(moved.dedup) & set(again.envelope.dedup)
+    assert moved.position is not None
+    assert moved.position.scope == "C99"
+    position = read_cursor(moved.position.cursor)
+    assert position == replace(reading, old_id="G01")
+    assert read_cursor(position.after(LATER, TS).text()).old_id == "G01"
     assert isinstance(decode.moved({**MOVED, "new_channel_id": 7}, ME, reading, ""), Skipped)
 
 
-# --- how far a chat was read --------------------------------------------------------------------------
+# --- reading positions --------------------------------------------------------------------------------
 
 
-def test_a_cursor_is_read_back_as_it_was() -> None:
+def test_a_cursor_is_parsed_to_the_same_position() -> None:
     reading = NEW.after(TS, TS).after(LATER, TS)
     assert read_cursor(reading.text()) == reading
     assert reading == Reading(top=TS, threads={TS: LATER})
     assert read_cursor(NEW.text()) == NEW
 
 
-def test_only_the_threads_that_were_last_alive_are_remembered() -> None:
+def test_only_the_most_recently_active_threads_are_remembered() -> None:
     reading = NEW
-    for at in range(MAX_THREADS + 5):
-        reading = reading.after(f"{1700000000 + at}.000100", f"{1700000000 + at}.000100")
+    for index in range(MAX_THREADS + 5):
+        reading = reading.after(f"{1700000000 + index}.000100", f"{1700000000 + index}.000100")
     assert len(reading.threads) == MAX_THREADS
     assert "1700000000.000100" not in reading.threads
     assert read_cursor(reading.text()) == reading
 
 
-def test_reading_never_goes_back() -> None:
+def test_a_reading_position_never_goes_back() -> None:
     """Redelivered and late events may come in any order."""
     reading = NEW.after(LATER, LATER).after(TS, LATER)
     assert reading == Reading(top=LATER, threads={LATER: LATER})
@@ -517,15 +519,15 @@ JSON = st.recursive(
 
 
 @given(JSON, st.text(max_size=60))
-def test_whatever_comes_nothing_raises(event: object, cursor: str) -> None:
+def test_no_event_raises_an_error(event: object, cursor: str) -> None:
     data = as_object(event)
-    heard(data, ALL, read_cursor(cursor), event_id="Ev1")
-    heard({**message(), **data}, ALL, NEW)
+    decoded(data, ALL, read_cursor(cursor), event_id="Ev1")
+    decoded({**message(), **data}, ALL, NEW)
     decode.pressed({**press(), **data}, ME)
     decode.slash({"user_id": "UANN", **data}, ME)
 
 
-def test_odd_fields_read_as_nothing() -> None:
+def test_malformed_fields_are_read_as_empty() -> None:
     assert parse_json(b"{") is None
     assert parse_json(b"[" * 100_000) is None
     assert inner({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
@@ -553,20 +555,18 @@ def test_odd_fields_read_as_nothing() -> None:
         ({"team_id": 7}, False),
     ],
 )
-def test_what_happened_in_another_workspace_is_told_apart(
-    payload: Json, *, is_elsewhere: bool
-) -> None:
-    """There the same id is another person; a shared channel names the bot's own beside it (P4)."""
+def test_an_event_of_another_workspace_is_recognized(payload: Json, *, is_elsewhere: bool) -> None:
+    """There the same id is another person; an event of a shared channel names the bot's own too (P4)."""
     assert decode.is_elsewhere(payload, ME) is is_elsewhere
 
 
-def test_who_opens_the_assistant_begins_a_thread_of_their_direct_chat() -> None:
-    about: Json = {"user_id": "U01", "channel_id": "D01", "thread_ts": "1700000000.000001"}
-    taken = decode.opened({"assistant_thread": about}, ME, "Ev1")
-    assert isinstance(taken, Decoded)
-    envelope = taken.envelope
+def test_opening_the_assistant_starts_a_thread_in_the_direct_chat() -> None:
+    assistant: Json = {"user_id": "U01", "channel_id": "D01", "thread_ts": "1700000000.000001"}
+    found = decode.opened({"assistant_thread": assistant}, ME, "Ev1")
+    assert isinstance(found, Decoded)
+    envelope = found.envelope
     assert (envelope.address.chat, envelope.address.thread) == ("@U01", "1700000000.000001")
     assert (envelope.body, envelope.dedup) == (Membership(present=True), ("event/Ev1",))
-    assert decode.opened({"assistant_thread": {**about, "user_id": 7}}, ME, "Ev1") == Skipped(
+    assert decode.opened({"assistant_thread": {**assistant, "user_id": 7}}, ME, "Ev1") == Skipped(
         reason="no direct chat was opened"
     )

@@ -25,7 +25,7 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 TOKEN = SecretReference(env="X")
 
 
-# --- what a post holds -------------------------------------------------------------------------------
+# --- parsing a post ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,18 @@ TOKEN = SecretReference(env="X")
         ("", b"payload={}", "", {}),
     ],
 )
-def test_a_post_is_read_as_what_it_says_it_is(
+def test_a_post_is_parsed_by_its_content_type(
     content_type: str, body: bytes, kind: str, payload: Mapping[str, object]
 ) -> None:
-    """What is odd holds nothing."""
+    """A malformed post has an empty payload."""
     assert parse_post(content_type, body) == (kind, payload)
 
 
-# --- who posts, and when they are answered -----------------------------------------------------------
+# --- signatures and answers --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class World:
     slack: SlackServer
     clock: ManualClock
     facts: list[str]
@@ -73,81 +73,83 @@ class Stage:
     async def posts(
         self, body: bytes, content_type: str = JSON, headers: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
-        """Post, signed unless other headers are given; return the status and what is answered."""
-        proof = self.slack.signed_headers(body) if headers is None else headers
-        sent = {"Content-Type": content_type, **proof}
+        """Post, signed unless other headers are given; return the status and body of the answer."""
+        signature = self.slack.signed_headers(body) if headers is None else headers
+        sent_headers = {"Content-Type": content_type, **signature}
         url = self.slack.request_url
-        async with self.slack.session.post(url, data=body, headers=sent) as answer:
+        async with self.slack.session.post(url, data=body, headers=sent_headers) as answer:
             return answer.status, await answer.text()
 
 
 @asynccontextmanager
-async def stage(admit: Admit) -> AsyncGenerator[Stage]:
+async def running(admit: Admit) -> AsyncGenerator[World]:
     clock, facts = ManualClock(), list[str]()
     async with public_listener() as listener, SlackServer() as slack:
         context = replace(called_context(listener, slack, clock), log=noting(facts))
         async with receiving(SlackChannel(context), admit):
-            yield Stage(slack=slack, clock=clock, facts=facts, ann=await slack.person())
+            yield World(slack=slack, clock=clock, facts=facts, ann=await slack.person())
 
 
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
-async def test_the_request_url_is_proven_with_the_words_that_slack_sent() -> None:
-    """Only to Slack: a stranger gets no word back (P4)."""
-    asked = json.dumps({"type": "url_verification", "challenge": "3eZbrw1a", "token": "t"}).encode()
-    async with stage(Desk().admit) as here:
-        assert await here.posts(asked) == (200, "3eZbrw1a")
-        assert await here.posts(asked, headers={}) == (401, "")
+async def test_the_request_url_is_verified_with_slacks_challenge() -> None:
+    """Only for Slack: a post without its signature gets an empty answer (P4)."""
+    challenge = json.dumps(
+        {"type": "url_verification", "challenge": "3eZbrw1a", "token": "t"}
+    ).encode()
+    async with running(Desk().admit) as world:
+        assert await world.posts(challenge) == (200, "3eZbrw1a")
+        assert await world.posts(challenge, headers={}) == (401, "")
 
 
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
-async def test_what_slack_did_not_sign_is_not_read() -> None:
-    """Each of these holds a message that would be stored; nothing of it reaches a log (P4, P8)."""
+async def test_posts_without_slacks_signature_are_not_read() -> None:
+    """Each of these contains a message that would be stored; no part of it is logged (P4, P8)."""
     desk = Desk()
-    async with stage(desk.admit) as here:
-        body = here.event()
-        good = here.slack.signed_headers(body)
-        now = here.slack.now()
-        when, proof = good["X-Slack-Request-Timestamp"], good["X-Slack-Signature"]
+    async with running(desk.admit) as world:
+        body = world.event()
+        good = world.slack.signed_headers(body)
+        now = world.slack.now()
+        timestamp, signature = good["X-Slack-Request-Timestamp"], good["X-Slack-Signature"]
         forged: list[Mapping[str, str]] = [
             {},
-            {"X-Slack-Signature": proof},
-            {"X-Slack-Request-Timestamp": when},
-            {**good, "X-Slack-Signature": proof[:-1] + ("0" if proof[-1] != "0" else "1")},
+            {"X-Slack-Signature": signature},
+            {"X-Slack-Request-Timestamp": timestamp},
+            {**good, "X-Slack-Signature": signature[:-1] + ("0" if signature[-1] != "0" else "1")},
             {**good, "X-Slack-Signature": ""},
             {**good, "X-Slack-Signature": "v0=\u00e9"},
             {**good, "X-Slack-Request-Timestamp": "soon"},
             {**good, "X-Slack-Request-Timestamp": "9" * 5000},
             {**good, "X-Slack-Request-Timestamp": str(int(now) + 1)},
-            here.slack.signed_headers(body, at=now - 301),
-            here.slack.signed_headers(body, at=now + 302),
-            here.slack.signed_headers(here.event("another")),
+            world.slack.signed_headers(body, at=now - 301),
+            world.slack.signed_headers(body, at=now + 302),
+            world.slack.signed_headers(world.event("another")),
         ]
-        statuses = [(await here.posts(body, headers=headers))[0] for headers in forged]
+        statuses = [(await world.posts(body, headers=headers))[0] for headers in forged]
         assert statuses == [401] * len(forged)
-        broken = b"\xff" + body
-        assert (await here.posts(broken, headers=here.slack.signed_headers(broken)))[0] == 401
+        binary = b"\xff" + body
+        assert (await world.posts(binary, headers=world.slack.signed_headers(binary)))[0] == 401
         assert desk.stored == []
-        assert await here.posts(body) == (200, "")
-        assert [one.body for one in desk.stored] == [Said(text="hello")]
-        for secret in (SIGNING_SECRET, BOT, "hello", proof):
-            assert secret not in repr(here.facts)
+        assert await world.posts(body) == (200, "")
+        assert [envelope.body for envelope in desk.stored] == [Said(text="hello")]
+        for secret in (SIGNING_SECRET, BOT, "hello", signature):
+            assert secret not in repr(world.facts)
 
 
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
-async def test_what_is_signed_and_odd_is_answered_and_stored_nowhere() -> None:
-    """Else Slack would post it again and again; another workspace's ids are other people's (P4)."""
+async def test_signed_but_malformed_posts_are_answered_and_not_stored() -> None:
+    """Otherwise Slack would repeat them; in another workspace the same ids are other people (P4)."""
     desk = Desk()
-    async with stage(desk.admit) as here:
-        slash = {"command": "/zeroclaw", "text": "stop", "user_id": here.ann.id}
-        slash |= {"channel_id": here.ann.direct, "trigger_id": "1.2"}
-        odd = [
-            (here.event(), "text/plain"),
-            (here.event(), FORM),
-            (here.event(team_id="T999999999"), JSON),
-            (here.event(team_id="T000000001", context_team_id="T999999999"), JSON),
+    async with running(desk.admit) as world:
+        slash = {"command": "/zeroclaw", "text": "stop", "user_id": world.ann.id}
+        slash |= {"channel_id": world.ann.direct, "trigger_id": "1.2"}
+        posts = [
+            (world.event(), "text/plain"),
+            (world.event(), FORM),
+            (world.event(team_id="T999999999"), JSON),
+            (world.event(team_id="T000000001", context_team_id="T999999999"), JSON),
             (urlencode({**slash, "team_id": "T999999999"}).encode(), FORM),
             (b"[" * 100_000, JSON),
             (b'{"event": ' * 50_000, JSON),
@@ -157,43 +159,43 @@ async def test_what_is_signed_and_odd_is_answered_and_stored_nowhere() -> None:
             (b'{"type": "event_callback", "event": []}', JSON),
             (b"ssl_check=1&token=x", FORM),
         ]
-        answers = [await here.posts(body, content_type) for body, content_type in odd]
-        assert answers == [(200, "")] * len(odd)
+        answers = [await world.posts(body, content_type) for body, content_type in posts]
+        assert answers == [(200, "")] * len(posts)
         assert desk.stored == []
 
 
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
-async def test_a_post_that_is_repeated_is_known() -> None:
-    """By Slack, or by somebody who overheard it and repeats it while its signature is good (P1)."""
+async def test_a_repeated_post_is_stored_once() -> None:
+    """Whether Slack repeats it, or an attacker replays it while its signature is valid (P1)."""
     desk = Desk()
-    async with stage(desk.admit) as here:
+    async with running(desk.admit) as world:
         for headers in ({}, {"X-Slack-Retry-Num": "1"}, {"X-Slack-Retry-Num": "x"}):
-            signed = {**here.slack.signed_headers(here.event()), **headers}
-            assert await here.posts(here.event(), headers=signed) == (200, "")
-        assert [one.body for one in desk.stored] == [Said(text="hello")]
+            signed = {**world.slack.signed_headers(world.event()), **headers}
+            assert await world.posts(world.event(), headers=signed) == (200, "")
+        assert [envelope.body for envelope in desk.stored] == [Said(text="hello")]
 
 
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
-async def test_a_late_retry_lets_chats_be_read_back() -> None:
-    """So long nothing came through that Slack may have given up others; soon after, not again."""
+async def test_a_late_retry_reads_chats_back() -> None:
+    """After such a gap Slack may have given up other events; another late retry soon after reads none."""
     desk = Desk()
-    async with stage(desk.admit) as here:
-        first = await here.ann.says("one")
+    async with running(desk.admit) as world:
+        first = await world.ann.says("one")
         await first.confirmed.wait()
-        here.slack.request_url, kept = here.slack.request_url + "/gone", here.slack.request_url
-        await here.ann.says("two")
-        third = await here.ann.says("three")
-        await here.slack.until(lambda: here.slack.answers.count(404) == 4)
-        here.slack.request_url = kept
-        await here.clock.advance(400.0)
+        world.slack.request_url, url = world.slack.request_url + "/gone", world.slack.request_url
+        await world.ann.says("two")
+        third = await world.ann.says("three")
+        await world.slack.until(lambda: world.slack.answers.count(404) == 4)
+        world.slack.request_url = url
+        await world.clock.advance(400.0)
         await third.dispatch(retry=3)
         await third.confirmed.wait()
         await third.dispatch(retry=3)
-        told = [one.body for one in desk.stored]
-        assert told == [Said(text="one"), Said(text="two"), Said(text="three")]
-        assert here.slack.calls.count("conversations.history") == 1
+        received = [envelope.body for envelope in desk.stored]
+        assert received == [Said(text="one"), Said(text="two"), Said(text="three")]
+        assert world.slack.calls.count("conversations.history") == 1
 
 
 # --- settings ----------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ async def test_a_late_retry_lets_chats_be_read_back() -> None:
         ({"app_token": TOKEN, "webhook_path": "/a?b"}, "must be a path such as /slack"),
     ],
 )
-def test_events_come_one_way(keys: Json, fault: str) -> None:
+def test_the_settings_need_the_secret_of_one_way_to_receive(keys: Json, fault: str) -> None:
     with pytest.raises(ValidationError, match=fault):
         SlackSettings.model_validate({"bot_token": TOKEN, **keys})
 
@@ -224,10 +226,10 @@ def test_only_the_webhook_needs_the_public_listener() -> None:
 
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
-async def test_the_settings_of_a_webhook_can_be_tried() -> None:
-    """No app token is asked for, and no connection is opened with one."""
+async def test_the_settings_of_a_webhook_can_be_checked() -> None:
+    """It needs no app token, and opens no connection with one."""
     async with SlackServer() as slack:
         settings = CALLED.model_copy(update={"api_base_url": slack.url})
-        told = await check(settings, {"bot_token": BOT, "signing_secret": SIGNING_SECRET})
-        assert told.endswith("Slack is to call /slack of the public listener")
+        summary = await check(settings, {"bot_token": BOT, "signing_secret": SIGNING_SECRET})
+        assert summary.endswith("Slack is to call /slack of the public listener")
         assert slack.calls == ["auth.test"]

@@ -1,4 +1,4 @@
-"""A growing answer on Slack: a stream where Slack lets it be one, and edits of a message elsewhere."""
+"""A growing answer on Slack: a stream where Slack allows one, else a message that is edited."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from channels.slack.streams import CHECK_S, IDLE_S, LIFE_S, MAX_STARTS, REPEAT_S
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import looked
 from tests.contract.slack_harness import SETTINGS, standing
-from tests.unit.channels.slack.test_adapter import Stage, stage
+from tests.unit.channels.slack.test_adapter import RunningBot, running
 from zeroclaw import (
     Address,
     ChannelRejected,
@@ -26,100 +26,102 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
 STREAMS = ["chat.startStream", "chat.appendStream", "chat.stopStream"]
 
 
-def draft(here: Stage, text: str, key: str = "k1") -> Outgoing:
-    return replace(here.message(text, key), draft=True)
+def draft(bot: RunningBot, text: str, key: str = "k1") -> Outgoing:
+    return replace(bot.message(text, key), draft=True)
 
 
-async def asks(slack: SlackServer, desk: Desk, ann: Person, team: str) -> Address:
-    """Where an answer stands to what Ann asks in a channel."""
+async def ask(slack: SlackServer, desk: Desk, ann: Person, team: str) -> Address:
+    """Let Ann ask something in a channel; return the address of its answer."""
     await (await ann.says("@zeroclaw go", channel=team)).confirmed.wait()
     return desk.stored[-1].address
 
 
 @asynccontextmanager
-async def asked(
+async def with_question(
     settings: Mapping[str, object] | None = None,
-) -> AsyncGenerator[tuple[SlackServer, Stage, str, Address]]:
-    """A channel in which Ann has asked something, and where its answer stands."""
-    desk, wanted = Desk(), SETTINGS.model_copy(update=settings)
-    async with SlackServer() as slack, stage(slack, desk.admit, settings=wanted) as here:
+) -> AsyncGenerator[tuple[SlackServer, RunningBot, str, Address]]:
+    """A channel in which Ann has asked something, and the address of its answer."""
+    desk, chosen = Desk(), SETTINGS.model_copy(update=settings)
+    async with SlackServer() as slack, running(slack, desk.admit, settings=chosen) as bot:
         ann = await slack.person()
         team = await slack.channel(ann)
-        yield slack, here, team, await asks(slack, desk, ann, team)
+        yield slack, bot, team, await ask(slack, desk, ann, team)
 
 
-def written(slack: SlackServer) -> list[str]:
+def writes(slack: SlackServer) -> list[str]:
     """The calls that wrote into a chat, in order."""
-    return [one for one in slack.calls if one.startswith("chat.")]
+    return [method for method in slack.calls if method.startswith("chat.")]
 
 
-def texts(slack: SlackServer, place: str) -> list[str]:
-    return [standing(one, slack).text for one in slack.bot_messages.get(place, {}).values()]
+def texts(slack: SlackServer, channel: str) -> list[str]:
+    return [
+        standing(message, slack).text for message in slack.bot_messages.get(channel, {}).values()
+    ]
 
 
-async def test_an_answer_grows_as_a_stream_and_ends_as_it_is_with_its_key() -> None:
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "Hel"))
-        await here.channel.edit(ref, draft(here, "Hello, <!channel>"))
-        await here.channel.edit(ref, draft(here, "Hello, <!channel>"))
+async def test_an_answer_grows_as_a_stream_and_ends_with_its_key() -> None:
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "Hel"))
+        await bot.channel.edit(ref, draft(bot, "Hello, <!channel>"))
+        await bot.channel.edit(ref, draft(bot, "Hello, <!channel>"))
         receipt = CheckedReceipt(
-            token="t", tool="shell", summary="ls", outcome="ok", at=here.clock.now()
+            token="t", tool="shell", summary="ls", outcome="ok", at=bot.clock.now()
         )
-        final = replace(here.message("Hello, <!channel>, Ann."), receipts=(receipt,))
-        await here.channel.edit(ref, final)
-        assert written(slack) == STREAMS
-        (shown,) = slack.bot_messages[team].values()
-        assert standing(shown).text == "Hello, &lt;!channel>, Ann."
-        assert len(standing(shown).receipts) == 1
-        found = await looked(here.channel, place, final, str(place.thread))
+        final = replace(bot.message("Hello, <!channel>, Ann."), receipts=(receipt,))
+        await bot.channel.edit(ref, final)
+        assert writes(slack) == STREAMS
+        (message,) = slack.bot_messages[team].values()
+        assert standing(message).text == "Hello, &lt;!channel>, Ann."
+        assert len(standing(message).receipts) == 1
+        found = await looked(bot.channel, to, final, str(to.thread))
         assert found.ref == ref
 
 
-async def test_a_text_that_is_another_one_ends_the_stream_and_is_an_edit() -> None:
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "one"))
-        await here.channel.edit(ref, draft(here, "two"))
-        await here.channel.edit(ref, draft(here, "two and three"))
-        await here.channel.edit(ref, replace(here.message("*4*"), plain=True))
-        assert written(slack) == [STREAMS[0], STREAMS[2], *["chat.update"] * 3]
+async def test_a_text_that_does_not_extend_the_stream_ends_it_and_is_an_edit() -> None:
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
+        await bot.channel.edit(ref, draft(bot, "two"))
+        await bot.channel.edit(ref, draft(bot, "two and three"))
+        await bot.channel.edit(ref, replace(bot.message("*4*"), plain=True))
+        assert writes(slack) == [STREAMS[0], STREAMS[2], *["chat.update"] * 3]
         assert texts(slack, team) == ["4"]
 
 
-async def test_a_plain_end_of_a_stream_is_shown_letter_by_letter() -> None:
-    """What the last look at a text found goes out without its markup."""
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "one"))
-        await here.channel.edit(ref, replace(here.message("one `t`"), plain=True))
-        (shown,) = slack.bot_messages[team].values()
-        assert [one["type"] for one in shown["blocks"]] == ["rich_text"]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+async def test_a_plain_end_of_a_stream_is_shown_literally() -> None:
+    """The final screening may send a text without its markup."""
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
+        await bot.channel.edit(ref, replace(bot.message("one `t`"), plain=True))
+        (message,) = slack.bot_messages[team].values()
+        assert [block["type"] for block in message["blocks"]] == ["rich_text"]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
 
 
 @pytest.mark.parametrize("wait_s", [IDLE_S, LIFE_S])
 async def test_a_stream_is_ended_before_slack_ends_it(wait_s: float) -> None:
-    """Slack marks as failed what it ends by itself: after half a minute of silence, or five minutes."""
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "."))
+    """Slack marks a stream as failed that it ends: after half a minute of silence, or five minutes."""
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "."))
         text = "."
         for _ in range(int((wait_s - 1) // (IDLE_S - 1)) if wait_s > IDLE_S else 0):
-            await here.clock.advance(IDLE_S - 1)
+            await bot.clock.advance(IDLE_S - 1)
             text += "."
-            await here.channel.edit(ref, draft(here, text))
+            await bot.channel.edit(ref, draft(bot, text))
             assert slack.streams
-        await here.clock.advance(IDLE_S + CHECK_S)
+        await bot.clock.advance(IDLE_S + CHECK_S)
         await slack.until(lambda: not slack.streams)
-        await here.channel.edit(ref, here.message("whole"))
+        await bot.channel.edit(ref, bot.message("whole"))
         assert texts(slack, team) == ["whole"]
         assert slack.calls[-1] == "chat.update"
 
 
-async def test_a_stream_that_slack_has_ended_goes_on_as_edits() -> None:
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "one"))
+async def test_a_stream_that_slack_has_ended_continues_as_edits() -> None:
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
         slack.end_streams()
-        await here.channel.edit(ref, draft(here, "one two"))
-        last = await here.channel.send(place, draft(here, "and", "k2"))
+        await bot.channel.edit(ref, draft(bot, "one two"))
+        last = await bot.channel.send(to, draft(bot, "and", "k2"))
         slack.end_streams()
-        await here.channel.edit(last, here.message("and so on", "k2"))
+        await bot.channel.edit(last, bot.message("and so on", "k2"))
         assert texts(slack, team) == ["one two", "and so on"]
 
 
@@ -131,183 +133,183 @@ async def test_a_stream_that_slack_has_ended_goes_on_as_edits() -> None:
         Fault(body={"ok": False, "error": "missing_scope", "needed": "assistant:write"}),
     ],
 )
-async def test_where_a_workspace_lets_nothing_be_streamed_a_message_grows(fault: Fault) -> None:
-    async with asked() as (slack, here, team, place):
+async def test_a_message_grows_by_edits_if_the_workspace_allows_no_streams(fault: Fault) -> None:
+    async with with_question() as (slack, bot, team, to):
         slack.will("chat.startStream", fault)
-        ref = await here.channel.send(place, draft(here, "one"))
-        await here.channel.edit(ref, draft(here, "one two"))
-        await here.channel.send(place, draft(here, "more", "k2"))
-        assert written(slack) == [STREAMS[0], "chat.postMessage", "chat.update", "chat.postMessage"]
+        ref = await bot.channel.send(to, draft(bot, "one"))
+        await bot.channel.edit(ref, draft(bot, "one two"))
+        await bot.channel.send(to, draft(bot, "more", "k2"))
+        assert writes(slack) == [STREAMS[0], "chat.postMessage", "chat.update", "chat.postMessage"]
         assert texts(slack, team) == ["one two", "more"]
 
 
-async def test_a_thread_that_takes_no_stream_takes_none_from_the_others() -> None:
-    """Slack may refuse one for its person or its thread alone."""
+async def test_a_thread_without_streams_does_not_affect_other_threads() -> None:
+    """Slack may refuse a stream only because of its person or its thread."""
     desk = Desk()
-    async with SlackServer() as slack, stage(slack, desk.admit) as here:
+    async with SlackServer() as slack, running(slack, desk.admit) as bot:
         ann = await slack.person()
         team = await slack.channel(ann)
-        refused, place = await asks(slack, desk, ann, team), await asks(slack, desk, ann, team)
+        refused, to = await ask(slack, desk, ann, team), await ask(slack, desk, ann, team)
         slack.will("chat.startStream", Fault(body={"ok": False, "error": "thread_not_found"}))
-        await here.channel.send(refused, draft(here, "one"))
-        await here.channel.send(refused, draft(here, "two", "k2"))
-        await here.channel.send(place, draft(here, "three", "k3"))
-        assert written(slack) == [STREAMS[0], *["chat.postMessage"] * 2, STREAMS[0]]
+        await bot.channel.send(refused, draft(bot, "one"))
+        await bot.channel.send(refused, draft(bot, "two", "k2"))
+        await bot.channel.send(to, draft(bot, "three", "k3"))
+        assert writes(slack) == [STREAMS[0], *["chat.postMessage"] * 2, STREAMS[0]]
 
 
-async def test_streams_stand_in_threads_and_for_somebody_alone() -> None:
-    async with asked() as (slack, here, _, place):
-        direct = here.channel.direct_address((await slack.person()).id)
+async def test_streams_need_a_thread_and_a_recipient() -> None:
+    async with with_question() as (slack, bot, _, to):
+        direct = bot.channel.direct_address((await slack.person()).id)
         assert direct is not None
-        await here.channel.send(direct, draft(here, "no thread"))
-        await here.channel.send(replace(place, thread="1700000000.000009"), draft(here, "for whom"))
-        await here.channel.send(replace(direct, thread="1700000000.000008"), draft(here, "yes"))
-        assert written(slack) == ["chat.postMessage", "chat.postMessage", "chat.startStream"]
+        await bot.channel.send(direct, draft(bot, "no thread"))
+        await bot.channel.send(replace(to, thread="1700000000.000009"), draft(bot, "for whom"))
+        await bot.channel.send(replace(direct, thread="1700000000.000008"), draft(bot, "yes"))
+        assert writes(slack) == ["chat.postMessage", "chat.postMessage", "chat.startStream"]
 
 
-async def test_whoever_wants_edits_has_no_streams() -> None:
-    async with asked({"drafts": "edited"}) as (slack, here, _, place):
-        await here.channel.send(place, draft(here, "one"))
-        assert written(slack) == ["chat.postMessage"]
+async def test_the_setting_edited_uses_no_streams() -> None:
+    async with with_question({"drafts": "edited"}) as (slack, bot, _, to):
+        await bot.channel.send(to, draft(bot, "one"))
+        assert writes(slack) == ["chat.postMessage"]
 
 
-async def test_more_than_slack_lets_begin_in_a_minute_are_messages() -> None:
-    async with asked({"limits": "published"}) as (slack, here, _, place):
+async def test_answers_beyond_the_limit_on_new_streams_are_messages() -> None:
+    async with with_question({"limits": "published"}) as (slack, bot, _, to):
         for number in range(MAX_STARTS + 1):
-            await here.channel.send(place, draft(here, "one", f"k{number}"))
-        assert written(slack) == [*[STREAMS[0]] * MAX_STARTS, "chat.postMessage"]
+            await bot.channel.send(to, draft(bot, "one", f"k{number}"))
+        assert writes(slack) == [*[STREAMS[0]] * MAX_STARTS, "chat.postMessage"]
         slack.will("chat.startStream", Fault(status=429, headers={"Retry-After": "30"}))
-        await here.clock.advance(60)
+        await bot.clock.advance(60)
         await slack.until(lambda: not slack.streams)
-        await here.channel.send(place, draft(here, "one", "k98"))
-        assert written(slack)[-2:] == [STREAMS[0], "chat.postMessage"]
+        await bot.channel.send(to, draft(bot, "one", "k98"))
+        assert writes(slack)[-2:] == [STREAMS[0], "chat.postMessage"]
 
 
-Deed = Callable[[Stage, MessageRef], Awaitable[object]]
+Change = Callable[[RunningBot, MessageRef], Awaitable[object]]
 
 
-async def _edits(here: Stage, ref: MessageRef) -> None:
-    await here.channel.edit(ref, here.message("two"))
+async def _edits(bot: RunningBot, ref: MessageRef) -> None:
+    await bot.channel.edit(ref, bot.message("two"))
 
 
-async def _deletes(here: Stage, ref: MessageRef) -> None:
-    await here.channel.delete(ref)
+async def _deletes(bot: RunningBot, ref: MessageRef) -> None:
+    await bot.channel.delete(ref)
 
 
-@pytest.mark.parametrize(("deed", "left"), [(_edits, ["two"]), (_deletes, [])])
-async def test_a_stream_that_a_kill_left_open_is_ended_before_it_is_changed(
-    deed: Deed, left: list[str]
+@pytest.mark.parametrize(("change", "remaining"), [(_edits, ["two"]), (_deletes, [])])
+async def test_a_stream_that_a_kill_left_open_is_ended_before_a_change(
+    change: Change, remaining: list[str]
 ) -> None:
-    """Slack lets nobody edit or delete what is being streamed."""
+    """Slack refuses to edit or delete a message that is being streamed."""
     desk = Desk()
     async with SlackServer() as slack:
         ann = await slack.person()
         team = await slack.channel(ann)
-        async with stage(slack, desk.admit) as before:
-            place = await asks(slack, desk, ann, team)
-            ref = await before.channel.send(place, draft(before, "one"))
-            open_ones = dict(slack.streams)
-        slack.streams.update(open_ones)  # a kill ends nothing
-        async with stage(slack, desk.admit) as here:
-            await deed(here, ref)
-            assert texts(slack, team) == left
+        async with running(slack, desk.admit) as before:
+            to = await ask(slack, desk, ann, team)
+            ref = await before.channel.send(to, draft(before, "one"))
+            streams = dict(slack.streams)
+        slack.streams.update(streams)  # a kill ends nothing
+        async with running(slack, desk.admit) as bot:
+            await change(bot, ref)
+            assert texts(slack, team) == remaining
 
 
-async def test_streams_are_ended_when_the_bot_leaves() -> None:
+async def test_closing_the_channel_ends_its_streams() -> None:
     desk = Desk()
     async with SlackServer() as slack:
         ann = await slack.person()
         team = await slack.channel(ann)
-        async with stage(slack, desk.admit) as here:
-            await here.channel.send(await asks(slack, desk, ann, team), draft(here, "one"))
-            await here.channel.aclose()
+        async with running(slack, desk.admit) as bot:
+            await bot.channel.send(await ask(slack, desk, ann, team), draft(bot, "one"))
+            await bot.channel.aclose()
         assert not slack.streams
 
 
 async def test_a_stream_whose_answer_was_lost_is_found_and_becomes_the_answer() -> None:
-    """A stream carries no key before it ends; nothing else of the bot's in a thread is without one."""
-    async with asked() as (slack, here, team, place):
-        mark = here.channel.mark(place)
+    """A stream has no key before it ends; all other messages of the bot's in a thread have one."""
+    async with with_question() as (slack, bot, team, to):
+        mark = bot.channel.mark(to)
         slack.will("chat.startStream", Fault(is_lost=True))
         with pytest.raises(DeliveryUnknown):
-            await here.channel.send(place, draft(here, "one"))
-        found = await looked(here.channel, place, here.message("another"), mark)
+            await bot.channel.send(to, draft(bot, "one"))
+        found = await looked(bot.channel, to, bot.message("another"), mark)
         assert found.ref is not None
         assert texts(slack, team) == ["another"]
         apart = frozenset({found.ref.message})
-        again = await looked(here.channel, place, here.message("more", "k2"), mark, apart=apart)
+        again = await looked(bot.channel, to, bot.message("more", "k2"), mark, apart=apart)
         assert again.ref is None
 
 
-async def test_the_beginning_of_a_thread_is_not_taken_for_a_lost_stream() -> None:
-    """An assistant's thread begins with a message of the bot's that has no key, as streams have none."""
-    async with SlackServer() as slack, stage(slack, Desk().admit) as here:
+async def test_the_root_of_a_thread_is_not_taken_for_a_lost_stream() -> None:
+    """An assistant's thread begins with a message of the bot's without a key, like a stream."""
+    async with SlackServer() as slack, running(slack, Desk().admit) as bot:
         ann = await slack.person()
-        direct = here.channel.direct_address(ann.id)
+        direct = bot.channel.direct_address(ann.id)
         assert direct is not None
-        begun = await slack.upstream("chat.postMessage", BOT, channel=ann.direct, text="New chat")
-        place = replace(direct, thread=str(begun["ts"]))
-        found = await looked(here.channel, place, here.message("hello"), "1700000000.000001")
+        root = await slack.upstream("chat.postMessage", BOT, channel=ann.direct, text="New chat")
+        to = replace(direct, thread=str(root["ts"]))
+        found = await looked(bot.channel, to, bot.message("hello"), "1700000000.000001")
         assert found.ref is None
         assert "chat.update" not in slack.calls
 
 
 @pytest.mark.parametrize("method", ["chat.appendStream", "chat.stopStream"])
-async def test_what_of_a_stream_may_have_arrived_is_written_anew(method: str) -> None:
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "one"))
+async def test_a_stream_with_an_unknown_state_is_edited_as_a_whole(method: str) -> None:
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
         slack.will(method, Fault(is_lost=True))
-        grown = here.message("one two")
+        grown = bot.message("one two")
         with pytest.raises(DeliveryUnknown):
-            await here.channel.edit(ref, replace(grown, draft=method == "chat.appendStream"))
-        await here.channel.edit(ref, grown)
+            await bot.channel.edit(ref, replace(grown, draft=method == "chat.appendStream"))
+        await bot.channel.edit(ref, grown)
         assert texts(slack, team) == ["one two"]
 
 
-WORKS = ToolProgress(key="1", tool="shell", state="running")
+RUNNING = ToolProgress(key="1", tool="shell", state="running")
 
 
-async def test_what_a_tool_does_stands_in_the_answer_while_it_grows() -> None:
-    """A task is told of once, ends as its call does, and takes no word from the text."""
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "one"))
+async def test_tool_progress_is_shown_in_a_growing_answer() -> None:
+    """A task is sent once per state, ends like its call, and does not change the text."""
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
         for state in ("running", "running", "failed"):
-            await here.channel.typing(place, (replace(WORKS, state=state),))
-        await here.channel.edit(ref, here.message("one two"))
-        assert written(slack) == [STREAMS[0], STREAMS[1], STREAMS[1], STREAMS[2]]
+            await bot.channel.typing(to, (replace(RUNNING, state=state),))
+        await bot.channel.edit(ref, bot.message("one two"))
+        assert writes(slack) == [STREAMS[0], STREAMS[1], STREAMS[1], STREAMS[2]]
         assert slack.tasks == [("shell", "in_progress"), ("shell", "error")]
         assert (texts(slack, team), slack.statuses) == (["one two"], {})
 
 
 async def test_a_long_call_keeps_its_stream_open_and_ends_with_it() -> None:
-    """Nobody is left with a tool that seems to run after the answer has ended."""
-    async with asked() as (slack, here, _, place):
-        ref = await here.channel.send(place, draft(here, "one"))
+    """No tool seems to run after the answer has ended."""
+    async with with_question() as (slack, bot, _, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
         for _ in range(int(2 * IDLE_S / REPEAT_S)):
-            await here.channel.typing(place, (WORKS,))
-            await here.clock.advance(REPEAT_S)
+            await bot.channel.typing(to, (RUNNING,))
+            await bot.clock.advance(REPEAT_S)
         assert slack.streams
-        await here.channel.edit(ref, here.message("one"))
+        await bot.channel.edit(ref, bot.message("one"))
         assert slack.tasks == [*[("shell", "in_progress")] * 4, ("shell", "error")]
 
 
-async def test_a_task_that_is_refused_takes_nothing_from_the_answer() -> None:
-    async with asked() as (slack, here, team, place):
-        ref = await here.channel.send(place, draft(here, "one"))
+async def test_a_refused_task_does_not_affect_the_answer() -> None:
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
         slack.will("chat.appendStream", Fault(body={"ok": False, "error": "invalid_chunks"}))
         with pytest.raises(ChannelRejected):
-            await here.channel.typing(place, (WORKS,))
-        await here.channel.edit(ref, draft(here, "one two"))
-        await here.channel.edit(ref, here.message("one two three"))
+            await bot.channel.typing(to, (RUNNING,))
+        await bot.channel.edit(ref, draft(bot, "one two"))
+        await bot.channel.edit(ref, bot.message("one two three"))
         assert (slack.tasks, texts(slack, team)) == ([], ["one two three"])
         assert slack.calls[-1] == STREAMS[2]
 
 
-async def test_where_nothing_is_streamed_tools_are_named_beside_the_answer() -> None:
-    async with asked({"drafts": "edited"}) as (slack, here, team, place):
-        at = (team, str(place.thread))
-        await here.channel.send(place, draft(here, "one"))
-        await here.channel.typing(place, (WORKS, replace(WORKS, key="2", tool="fetch")))
-        assert slack.statuses == {at: "shell, fetch…"}
-        await here.channel.typing(place, (replace(WORKS, state="ok"),))
-        assert slack.statuses == {at: ""}
+async def test_without_streams_the_status_names_the_tools() -> None:
+    async with with_question({"drafts": "edited"}) as (slack, bot, team, to):
+        key = (team, str(to.thread))
+        await bot.channel.send(to, draft(bot, "one"))
+        await bot.channel.typing(to, (RUNNING, replace(RUNNING, key="2", tool="fetch")))
+        assert slack.statuses == {key: "shell, fetch…"}
+        await bot.channel.typing(to, (replace(RUNNING, state="ok"),))
+        assert slack.statuses == {key: ""}
