@@ -28,9 +28,11 @@ def _slots(state: State) -> tuple[Slot, ...]:
 
 def denial_drops_the_call(state: State, event: Event) -> Step:
     after, effects = machine.step(state, event)
-    kept = tuple(slot.result for slot in _slots(after) if slot.outcome != "denied" and slot.result)
+    results = tuple(
+        slot.result for slot in _slots(after) if slot.outcome != "denied" and slot.result
+    )
     return _with_effects(
-        (after, effects), instead={signals.AppendBatch: (signals.AppendBatch(results=kept),)}
+        (after, effects), instead={signals.AppendBatch: (signals.AppendBatch(results=results),)}
     )
 
 

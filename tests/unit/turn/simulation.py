@@ -1,6 +1,6 @@
 """Every way a turn can go, with the promises that hold on each of them.
 
-`World` plays everybody around the machine: the model, the gate, people, tools, the journal, and
+`World` plays all that is around the machine: the model, the gate, people, tools, the journal, and
 the crash. It hands in events only as answers to effects (and late ones), in any order.
 """
 
@@ -38,7 +38,7 @@ class Luck:
     """What is left to chance when something happens; each step uses what it needs."""
 
     pick: int
-    which: int
+    choice: int
     yes: bool
     usage: Usage
     ids: list[str]
@@ -49,7 +49,7 @@ class Luck:
 LUCK = st.builds(
     Luck,
     pick=PICKS,
-    which=PICKS,
+    choice=PICKS,
     yes=st.booleans(),
     usage=USAGES,
     ids=st.lists(CALL_IDS, min_size=1, max_size=4),
@@ -75,7 +75,7 @@ class World(Watch):
             due = [self.the_end_is_recorded]
         self.promise("a turn never waits for nothing", kept=bool(due))
         if due:  # a fault that is watched for another promise may get stuck
-            due[luck.which % len(due)](luck)
+            due[luck.choice % len(due)](luck)
 
     def due_from_the_model(self) -> list[Callable[[Luck], None]]:
         if self.compact:
@@ -84,15 +84,15 @@ class World(Watch):
             return []
         if not self.sent:
             return [*[self.the_request_leaves] * 9, self.the_request_fails]
-        asks = [self.the_model_asks_for_tools] * 5
+        tool_calls = [self.the_model_asks_for_tools] * 5
         text = [self.text_arrives] * 2
-        return [*asks, *text, self.the_model_finishes, self.the_stream_is_cut]
+        return [*tool_calls, *text, self.the_model_finishes, self.the_stream_is_cut]
 
     def due_from_the_batch(self) -> list[Callable[[Luck], None]]:
         due: list[Callable[[Luck], None]] = []
         if self.gate:
             due.append(self.the_gate_speaks)
-        if self.asks:
+        if self.approvals:
             due.append(self.a_person_answers)
         if self.checks:
             due += [self.a_call_is_cleared] * 3
@@ -115,10 +115,10 @@ class World(Watch):
 
     def the_request_leaves(self, luck: Luck) -> None:
         self.sent = True
-        self.happened(signals.RequestSent(request=self.request))
+        self.handle(signals.RequestSent(request=self.request))
 
     def text_arrives(self, luck: Luck) -> None:
-        self.happened(signals.TextArrived(request=self.request, text=luck.ids[0]))
+        self.handle(signals.TextArrived(request=self.request, text=luck.ids[0]))
 
     def the_model_asks_for_tools(self, luck: Luck) -> None:
         made = tuple(parts.call(f"tool_{at}", call_id) for at, call_id in enumerate(luck.ids))
@@ -136,7 +136,7 @@ class World(Watch):
         event = signals.ResponseReceived(request=self.request, message=message, usage=usage)
         self.request_over()
         entry = entries.AssistantReceived(message=message, usage=usage, at=parts.AT)
-        self.happened(event, entry if keep else None)
+        self.handle(event, entry if keep else None)
 
     def request_over(self) -> None:
         self.late.append(signals.TextArrived(request=self.request, text="late"))
@@ -146,24 +146,24 @@ class World(Watch):
     def the_stream_is_cut(self, luck: Luck) -> None:
         event = signals.StreamCut(request=self.request)
         self.request_over()
-        self.happened(event)
+        self.handle(event)
 
     def the_request_fails(self, luck: Luck) -> None:
         number = self.request
         self.request_over()
         failed = signals.RequestFailed(request=number, text="refused")
         overflowed = signals.ContextOverflowed(request=number)
-        self.happened(failed if luck.pick < 20 else overflowed)
+        self.handle(failed if luck.pick < 20 else overflowed)
 
     def compaction_ends(self, luck: Luck) -> None:
         self.compact = False
         if luck.pick < 20:
-            self.happened(signals.CompactionFailed(text="no summary"))
+            self.handle(signals.CompactionFailed(text="no summary"))
             return
         self.reported += luck.usage
         self.recorded += luck.usage
         entry = entries.Compacted(summary="before", kept=3, usage=luck.usage, at=parts.AT)
-        self.happened(entry, entry)
+        self.handle(entry, entry)
 
     def the_gate_speaks(self, luck: Luck) -> None:
         self.gate = False
@@ -172,7 +172,7 @@ class World(Watch):
             for position in range(len(self.calls))
         )
         entry = entries.Gated(verdicts=self.verdicts, at=parts.AT)
-        self.happened(entry, entry)
+        self.handle(entry, entry)
 
     def verdict(self, position: int, kind: str, flags: set[int]) -> Verdict:
         self.names += 1
@@ -189,7 +189,7 @@ class World(Watch):
         return Denied(action=name if kind == "deny" else None, result=result)
 
     def a_person_answers(self, luck: Luck) -> None:
-        approval = self.asks.pop(luck.pick % len(self.asks))
+        approval = self.approvals.pop(luck.pick % len(self.approvals))
         position, name = next(
             (at, verdict.action)
             for at, verdict in enumerate(self.verdicts)
@@ -203,16 +203,16 @@ class World(Watch):
             self.approved.add(name)
             self.late.append(refused)
             entry = entries.AnswerTaken(approval=approval, how="approved", at=parts.AT)
-            self.happened(entry, entry)
+            self.handle(entry, entry)
             return
         self.texts[position] = refusal.content
         self.late.append(entries.AnswerTaken(at=parts.AT, how="approved", approval=approval))
-        self.happened(refused, refused)
+        self.handle(refused, refused)
 
     def a_call_is_cleared(self, luck: Luck) -> None:
         name = self.checks.pop(luck.pick % len(self.checks))
         entry = entries.CallStarted(action=name, at=parts.AT)
-        self.happened(entry, entry)
+        self.handle(entry, entry)
 
     def a_call_ends(self, luck: Luck) -> None:
         where = self.runs or self.checks
@@ -230,7 +230,7 @@ class World(Watch):
         )
         self.late.append(replace(entry, result=parts.result("late")))
         self.late.append(entries.CallStarted(action=name, at=parts.AT))
-        self.happened(entry, entry)
+        self.handle(entry, entry)
 
     def the_batch_is_appended(self, luck: Luck) -> None:
         heavy, goes_round = luck.pick < 25, luck.pick >= 95
@@ -243,7 +243,7 @@ class World(Watch):
             word="again" if luck.yes else "",
             loop=("shell",) if goes_round else (),
         )
-        self.happened(entry, entry)
+        self.handle(entry, entry)
 
     def the_end_is_recorded(self, luck: Luck) -> None:
         done = self.end
@@ -272,9 +272,9 @@ class World(Watch):
             case "":
                 return
             case "stop" | "new" | "halt" | "interrupt":
-                self.happened(signals.AbortRequested(cause=cause, by="Sam"))
+                self.handle(signals.AbortRequested(cause=cause, by="Sam"))
             case _:
-                self.happened(signals.TurnFailed(text="resumed too often"))
+                self.handle(signals.TurnFailed(text="resumed too often"))
         self.promise("an abort ends the turn", kept=self.end is not None)
 
     @precondition(lambda self: self.state is not None and self.late)
@@ -298,7 +298,7 @@ class World(Watch):
         assert turn is not None
         if isinstance(turn.state, Calling | Done) and not self.calls:
             self.promise("a finished batch is finished", kept=isinstance(turn.state, Done))
-        self.asks = self.open_asks(turn.state)
+        self.approvals = self.open_asks(turn.state)
         self.take(*self.turn.resume(turn.state, frozenset(self.idempotent)))
 
     def open_asks(self, state: State) -> list[ApprovalId]:
@@ -309,7 +309,7 @@ class World(Watch):
 
     @invariant()
     def every_call_has_its_result(self) -> None:
-        if not self.looks_at("every call has one result, adjacent and in order"):
+        if not self.is_watched("every call has one result, adjacent and in order"):
             return
         whole = self.history.messages
         if self.history.turn is not None and self.calls and isinstance(whole[-1], AssistantMessage):
@@ -318,7 +318,7 @@ class World(Watch):
 
     @invariant()
     def a_reloaded_state_is_the_same(self) -> None:
-        if self.state is not None and self.looks_at("a state survives being stored"):
+        if self.state is not None and self.is_watched("a state survives being stored"):
             same = self.turn.reload(self.state) == self.state
             self.promise("a state survives being stored", kept=same)
 
@@ -326,7 +326,7 @@ class World(Watch):
     def the_journal_resumes_the_same(self) -> None:
         if self.state is None or isinstance(self.state, Done):
             return
-        if not self.looks_at("the journal resumes to the same"):
+        if not self.is_watched("the journal resumes to the same"):
             return
         turn = self.history.turn
         rerun = frozenset(self.idempotent)

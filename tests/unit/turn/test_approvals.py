@@ -54,7 +54,7 @@ async def test_a_card_that_is_known_by_a_press_alone_shows_every_call(world: Wor
 
 
 async def test_where_calls_are_few_the_words_before_a_card_are_there_with_it(world: World) -> None:
-    """Whoever asked reads what is about to be done, and then that somebody is asked (P6)."""
+    """The requester reads what is about to be done, and then that an approval is requested (P6)."""
     few = Budget(per_s=1, burst=20)
     world.add_platform("chat", replace(CAPABILITIES, account_budget=few))
     world.model.will(asks_for(("poke", "{}"), saying="I am about to poke it."))
@@ -92,12 +92,10 @@ async def test_a_question_that_the_configured_chat_refuses_is_put_in_private(wor
         assert len(world.poke.runs) == 2
 
 
-async def test_whoever_asked_is_not_asked_in_its_place_where_they_may_not_answer(
-    world: World,
-) -> None:
+async def test_a_requester_gets_no_card_in_the_chat_where_they_may_not_answer(world: World) -> None:
     """A refusal opens no way around the second pair of eyes (P5)."""
-    both = ("person:ada", "person:ben")
-    routed(world, approvers=both, requester_may_answer=False).model.will(POKE)
+    operators = ("person:ada", "person:ben")
+    routed(world, approvers=operators, requester_may_answer=False).model.will(POKE)
     world.platforms["chat"].will("ask", ChannelRejected("chat not found"))
     async with world.running() as house:
         await house.say("poke it")
@@ -107,10 +105,10 @@ async def test_whoever_asked_is_not_asked_in_its_place_where_they_may_not_answer
         assert house.endings("ben") == [("approved", "Ben")]
 
 
-async def test_where_all_read_the_card_whoever_asked_may_still_not_answer(world: World) -> None:
+async def test_where_all_read_the_card_the_requester_may_still_not_answer(world: World) -> None:
     """Neither by their press nor by its number (P5)."""
-    both = ("person:ada", "person:ben")
-    routed(world, approvers=both, requester_may_answer=False).model.will(POKE)
+    operators = ("person:ada", "person:ben")
+    routed(world, approvers=operators, requester_may_answer=False).model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
         assert await house.press(at="team") == (
@@ -123,7 +121,7 @@ async def test_where_all_read_the_card_whoever_asked_may_still_not_answer(world:
         assert house.endings("team") == [("approved", "Ben")]
 
 
-async def test_a_question_that_ended_meanwhile_is_put_to_nobody_else(world: World) -> None:
+async def test_a_question_that_ended_meanwhile_is_put_to_no_other_approver(world: World) -> None:
     """Operators read only that a card was refused."""
     routed(world).model.will(POKE)
     down = [ChannelUnavailable("down")] * 3
@@ -137,7 +135,7 @@ async def test_a_question_that_ended_meanwhile_is_put_to_nobody_else(world: Worl
         ]
 
 
-async def test_nobody_is_asked_twice_of_a_card_that_each_refuses(world: World) -> None:
+async def test_no_approver_is_asked_twice_for_a_card_that_each_refuses(world: World) -> None:
     """A question that no chat takes waits for its deadline, and is tried in each of them once."""
     routed(world).model.will(POKE)
     refused = [ChannelRejected("chat not found"), ChannelRejected("blocked")]
@@ -172,7 +170,7 @@ async def test_a_card_that_arrives_after_its_question_ended_is_settled(world: Wo
 
 
 async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: World) -> None:
-    """Killed before the record, and pressed by the time it is looked for: nobody has two (P5)."""
+    """Killed before the record, and pressed by the time it is looked up: no person has two (P5)."""
     platform = world.add_platform("chat", replace(CAPABILITIES, idempotent_send=False))
     world.model.will(TWO_POKES)
     async with world.running() as house:
@@ -195,7 +193,7 @@ async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: W
         assert OUTBOX.of(again) == shown
 
 
-async def test_a_card_that_the_platform_refuses_is_told_elsewhere(world: World) -> None:
+async def test_a_card_that_the_platform_refuses_is_reported_elsewhere(world: World) -> None:
     """And so is the question, which stays until its deadline."""
     world.local = ("web",)
     world.add_channel("web")
@@ -211,7 +209,7 @@ async def test_a_card_that_the_platform_refuses_is_told_elsewhere(world: World) 
         assert await house.states() == ["answered", "answered"]  # the message, and the deadline
 
 
-async def test_a_refused_note_is_told_but_a_refused_report_is_not(world: World) -> None:
+async def test_a_refused_note_is_reported_but_a_refused_report_is_not(world: World) -> None:
     """Or reports about reports would never end."""
     refused = ChannelRejected("no")
     world.platforms["chat"].will("send", refused, refused, refused)
@@ -222,8 +220,8 @@ async def test_a_refused_note_is_told_but_a_refused_report_is_not(world: World) 
         assert world.store.points().count(DurablePoint.REFUSED) == 2
 
 
-async def test_an_answer_that_may_have_arrived_is_told_as_that(world: World) -> None:
-    """Where the operator chose that it is held back, nobody reads that it was refused (P1)."""
+async def test_an_answer_that_may_have_arrived_is_reported_as_such(world: World) -> None:
+    """Where the operator chose that it is held back, no notice says that it was refused (P1)."""
     held = replace(CAPABILITIES, can_edit=False, idempotent_send=False, may_repeat=False)
     world.add_platform("chat", held)
     async with world.running() as house:
@@ -257,11 +255,11 @@ async def test_an_answer_without_an_answered_question_changes_nothing(
     async with world.running() as house:
         await house.say("poke it")
         (question,) = await house.rows(RowKind.APPROVAL)
-        (asked,) = await house.rows(RowKind.INBOX)
+        (row,) = await house.rows(RowKind.INBOX)
     content = ApprovalAnswered(approval=ApprovalId(question.key))
-    answer = replace(INBOX.of(asked), id=ItemId(world.ids.ulid()), content=content)
-    gone = [Delete(kind=RowKind.APPROVAL, key=question.key)] * is_gone
-    await world.store.write(*gone, item_put(answer, "control"))
+    answer = replace(INBOX.of(row), id=ItemId(world.ids.ulid()), content=content)
+    deletions = [Delete(kind=RowKind.APPROVAL, key=question.key)] * is_gone
+    await world.store.write(*deletions, item_put(answer, "control"))
     async with world.running() as house:
         assert await house.states() == ["taken", "answered"]
         await house.say("/stop")

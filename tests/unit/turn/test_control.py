@@ -34,7 +34,7 @@ async def test_a_call_that_must_not_be_cancelled_is_waited_for(world: World) -> 
 
 
 async def test_only_its_person_or_an_operator_may_stop_a_turn(world: World) -> None:
-    """Somebody else is told who may, and the turn goes on."""
+    """Another person reads who may, and the turn goes on."""
     held = asyncio.Event()
     world.model.will((held, *says("done")), (asyncio.Event(),))
     async with world.running() as house:
@@ -98,7 +98,7 @@ async def test_an_answer_whose_turn_is_over_is_shown_as_one_that_ran_nothing(
         assert len(await house.rows(RowKind.APPROVAL, shown[0])) == 1
 
 
-async def test_a_deadline_that_comes_as_the_turn_is_stopped_is_nobodys_answer(world: World) -> None:
+async def test_a_deadline_that_comes_as_the_turn_is_stopped_answers_nothing(world: World) -> None:
     """It is audited as the deadline's, and not as the requester's (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
@@ -148,7 +148,7 @@ async def test_a_card_that_becomes_known_as_a_late_answer_is_taken_keeps_its_pla
 
 
 async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: World) -> None:
-    """The running turn reads it, even when nobody has told it yet that there is something new."""
+    """The running turn reads it, even before the announcement of the edit."""
     world.model.will(LOOK, says("done"))
     world.look.hold = asyncio.Event()
     async with world.running() as house:
@@ -161,8 +161,8 @@ async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: Wor
         await world.store.commit(Commit(point=DurablePoint.ADMITTED, writes=writes))
         world.look.hold.set()
         await house.settle()
-        told = "user: [Ada edited their message. It now reads:]\nlook closely"
-        assert world.model.asked()[-1] == told
+        note = "user: [Ada edited their message. It now reads:]\nlook closely"
+        assert world.model.asked()[-1] == note
         assert DurablePoint.STEERED in world.store.points()
 
 
@@ -177,9 +177,9 @@ async def test_what_another_person_edits_steers_no_turn_of_ones_own(world: World
         await house.edit("p2", "closely", room="room")
         world.look.hold.set()
         await house.settle()
-        asked = world.model.asked()
-        assert asked[-1] == "user: [Ada edited their message. It now reads:]\nclosely"
-        assert not [text for text in asked if "run it" in text]
+        requests = world.model.asked()
+        assert requests[-1] == "user: [Ada edited their message. It now reads:]\nclosely"
+        assert not [text for text in requests if "run it" in text]
         await house.say("and now?", room="room")
         assert [text for text in world.model.asked() if "run it" in text]
         assert await house.states() == ["answered", "answered", "joined", "joined", "answered"]
@@ -275,7 +275,7 @@ async def test_an_item_in_the_wrong_lane_is_a_fault(world: World, busy: bool) ->
         assert len(world.model.requests) == 1
 
 
-# --- in the language of whoever reads it ----------------------------------------------------------
+# --- in the reader's language ---------------------------------------------------------------------
 
 DENY: dict[str, object] = {
     "id": "no",
@@ -300,7 +300,7 @@ async def test_a_call_that_policy_denies(german: World) -> None:
         assert "verbietet" in house.texts()[-1]
 
 
-async def test_a_question_that_nobody_answers_in_time(german: World) -> None:
+async def test_a_question_without_an_answer_in_time(german: World) -> None:
     async with german.running() as house:
         await house.say("/tool poke {}")
         await house.advance(german.config.approvals.timeout_s)
@@ -314,7 +314,7 @@ async def test_a_question_that_is_answered_with_no(german: World) -> None:
         assert "`poke` wurde nicht ausgeführt: abgelehnt von " in house.texts()[-1]
 
 
-async def test_a_question_that_nobody_may_answer(german: World) -> None:
+async def test_a_question_without_an_approver(german: World) -> None:
     german.configure(approvals=ApprovalSettings(requester_may_answer=False))
     async with german.running() as house:
         await house.say("/tool poke {}")
@@ -324,7 +324,7 @@ async def test_a_question_that_nobody_may_answer(german: World) -> None:
 async def test_a_run_that_takes_too_long(german: World) -> None:
     german.look.spec = replace(german.look.spec, timeout_s=0.0)
     german.look.hold = asyncio.Event()
-    took = CALL_TOOK_TOO_LONG.to("de", tool="look", time=SECONDS.about(number="0"))
+    result_text = CALL_TOOK_TOO_LONG.to("de", tool="look", time=SECONDS.about(number="0"))
     async with german.running() as house:
         await house.say("/tool look {}")
-        assert took in house.texts()[-1]
+        assert result_text in house.texts()[-1]

@@ -142,8 +142,8 @@ def test_a_persons_own_call_is_written_by_the_runtime() -> None:
     """The history holds an assistant message that the model did not write."""
     tool = opened("tool")
     assert tool.call is not None
-    said = AssistantMessage(tool_calls=(tool.call,), mark="runtime")
-    assert fold([tool]).messages == (USER, said)
+    message = AssistantMessage(tool_calls=(tool.call,), mark="runtime")
+    assert fold([tool]).messages == (USER, message)
 
 
 def test_an_ungated_batch_is_found_ungated() -> None:
@@ -244,9 +244,9 @@ def test_a_stopped_turn_answers_its_calls_and_keeps_its_text() -> None:
 
 def test_a_turn_stopped_while_streaming_keeps_what_was_shown() -> None:
     """As an assistant message that says so."""
-    said = AssistantMessage(content="It is", mark="stopped")
-    history = fold([OPENED, replace(STOPPED, message=said)])
-    assert history.messages == (USER, said)
+    message = AssistantMessage(content="It is", mark="stopped")
+    history = fold([OPENED, replace(STOPPED, message=message)])
+    assert history.messages == (USER, message)
 
 
 def test_a_turn_that_the_budget_ended_inside_a_batch_is_whole() -> None:
@@ -302,18 +302,18 @@ def test_a_summary_within_a_turn_leaves_its_own_message_in_front() -> None:
     before, after = fold(WHOLE[:-1]).messages, fold([*WHOLE[:-1], compacted]).messages
     assert after == before[:1]
     # Retention may have taken it; and one that is kept anyway does not come twice.
-    gone = replace(compacted, pinned=99)
-    assert fold([*WHOLE[:-1], gone]).messages == ()
+    pinned_too_far = replace(compacted, pinned=99)
+    assert fold([*WHOLE[:-1], pinned_too_far]).messages == ()
     whole = replace(compacted, kept=len(before), pinned=1)
     assert fold([*WHOLE[:-1], whole]).messages == before
 
 
 def test_a_summary_that_was_asked_for_ends_its_turn() -> None:
     """Killed before its end is written, it asks no model (S4-16)."""
-    asked = replace(OPENED, kind="compact", user=UserMessage(content="/compact"))
+    opened_by_command = replace(OPENED, kind="compact", user=UserMessage(content="/compact"))
     compacted = entries.Compacted(summary="weather", kept=1, at=AT, usage=USED)
-    assert isinstance(state_after(asked), Compacting)
-    ended = state_after(asked, compacted)
+    assert isinstance(state_after(opened_by_command), Compacting)
+    ended = state_after(opened_by_command, compacted)
     assert isinstance(ended, Done)
     assert ended.usage == USED
 
@@ -400,16 +400,16 @@ def turn(number: int, *rounds: int, summed: int = 0, ends: str = "model_stop") -
             kept, pinned = (2, 2 * at + 1) if at > 1 else (1, 0)
             made = f"summary {number}"
             found.append(entries.Compacted(summary=made, kept=kept, pinned=pinned, at=AT))
-        one = action(f"{number}-{at}")
+        run_ = action(f"{number}-{at}")
         token = f"{TOKEN}{number % 10}{at:02}"
-        said = result(f"seen\n[receipt: {token}]", name="look")
+        message = result(f"seen\n[receipt: {token}]", name="look")
         found += [
             entries.AssistantReceived(
                 message=AssistantMessage(tool_calls=(call(f"look_{number}"),)), usage=USED, at=AT
             ),
             entries.Gated(verdicts=(allowed(f"{number}-{at}"),), at=AT),
-            entries.CallStarted(action=one, at=AT),
-            entries.CallFinished(action=one, result=said, outcome="ok", at=AT, receipt=token),
+            entries.CallStarted(action=run_, at=AT),
+            entries.CallFinished(action=run_, result=message, outcome="ok", at=AT, receipt=token),
             entries.BatchAppended(at=AT),
         ]
     last = AssistantMessage(content=f"answer {number}")

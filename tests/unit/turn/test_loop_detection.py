@@ -98,20 +98,20 @@ def test_a_turn_that_goes_round_ends(slots: tuple[Slot, ...], rounds: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("others", "told", "ended"),
+    ("others", "warned_at", "ended"),
     [
         pytest.param((), 20, 32, id="one"),
         pytest.param((search("code", "n = 1"),), 23, 35, id="two that alternate"),
     ],
 )
 def test_numbers_in_a_result_are_little_news(
-    others: tuple[Slot, ...], told: int, ended: int
+    others: tuple[Slot, ...], warned_at: int, ended: int
 ) -> None:
     """They may be the time that tests took, or how far a job is, so four times as many are let be."""
     timed = (search("tests", f"failed, 0.{number} s") for number in range(ended))
-    slots = [one for run in timed for one in (run, *others)]
-    assert judgement(each(slots[: told - 1])) == Judgement()
-    assert judgement(each(slots[:told])).warning
+    slots = [slot_ for run in timed for slot_ in (run, *others)]
+    assert judgement(each(slots[: warned_at - 1])) == Judgement()
+    assert judgement(each(slots[:warned_at])).warning
     assert not ends(each(slots[: ended - 1]))
     assert ends(each(slots[:ended]))
 
@@ -125,29 +125,29 @@ def test_numbers_of_before_do_not_make_the_same_result_news() -> None:
 
 def test_calls_that_differ_in_half_or_less_are_near_equal() -> None:
     """The same question in other words, with the same answer; it counts half."""
-    asked = [search(f"words {number}", lang="en") for number in range(15)]
-    assert ends(each(asked))
-    assert not ends(each(asked[:14]))
+    slots = [search(f"words {number}", lang="en") for number in range(15)]
+    assert ends(each(slots))
+    assert not ends(each(slots[:14]))
     assert not ends(each(search(f"words {number}") for number in range(40)))
 
 
 def test_a_refused_write_changes_nothing() -> None:
     """So near-equal ones that are denied go round, though the tool could change something."""
-    asked = [
+    slots = [
         slot(json.dumps({"path": "/etc", "text": str(number)}), "no", "write", outcome="denied")
         for number in range(15)
     ]
-    assert ends(each(asked))
+    assert ends(each(slots))
 
 
-def test_calls_that_are_denied_for_one_reason_are_near_whatever_they_ask() -> None:
+def test_calls_that_are_denied_for_one_reason_are_near_with_any_arguments() -> None:
     """A model that rewords what it may not do wears out its approvers; other reasons are news."""
-    asked = [
+    slots = [
         slot(json.dumps({"command": f"rm {n}"}), "denied", "shell", outcome="denied")
         for n in range(15)
     ]
-    assert ends(each(asked))
-    assert not ends(each(asked[:14]))
+    assert ends(each(slots))
+    assert not ends(each(slots[:14]))
     reasons = (
         slot(json.dumps({"command": f"rm {n}"}), "#" * n, "shell", outcome="denied")
         for n in range(15)
@@ -155,9 +155,9 @@ def test_calls_that_are_denied_for_one_reason_are_near_whatever_they_ask() -> No
     assert not ends(each(reasons))
 
 
-def test_what_fails_again_is_near_whatever_the_error_says() -> None:
-    """Errors quote what was asked; fifteen of nearly the same call in a row lead nowhere."""
-    asked = [
+def test_calls_that_fail_again_are_near_with_any_error() -> None:
+    """Errors quote the arguments; fifteen of nearly the same call in a row lead nowhere."""
+    slots = [
         slot(
             json.dumps({"path": "a.py", "old": str(number), "new": "x"}),
             f"`{'x' * number}` is not in a.py",
@@ -166,17 +166,17 @@ def test_what_fails_again_is_near_whatever_the_error_says() -> None:
         )
         for number in range(15)
     ]
-    assert ends(each(asked))
-    assert not ends(each(asked[:14]))
-    assert not ends(each((*asked[:14], search("a"), asked[14])))
+    assert ends(each(slots))
+    assert not ends(each(slots[:14]))
+    assert not ends(each((*slots[:14], search("a"), slots[14])))
 
 
 def test_a_round_is_stale_when_all_of_it_is() -> None:
     """Calls that are made side by side count once."""
-    both = (search("a"), search("b"))
-    assert not ends(log_of([both] * 7))
-    assert ends(log_of([both] * 8))
-    assert not ends(log_of((*both, search(str(number))) for number in range(20)))
+    pair = (search("a"), search("b"))
+    assert not ends(log_of([pair] * 7))
+    assert ends(log_of([pair] * 8))
+    assert not ends(log_of((*pair, search(str(number))) for number in range(20)))
 
 
 # --- what only looks so --------------------------------------------------------------------------
@@ -199,9 +199,9 @@ def test_a_round_is_stale_when_all_of_it_is() -> None:
         ),
         pytest.param(
             [
-                one
+                slot_
                 for n in range(15)
-                for one in (
+                for slot_ in (
                     slot(json.dumps({"path": "a.py", "text": str(n)}), "written", "write"),
                     slot('{"command": "pytest"}', "1 failed", "write"),
                 )
@@ -228,8 +228,8 @@ def test_progress_is_no_loop(slots: list[Slot]) -> None:
 def test_paging_never_goes_round(pages: list[int], key: str, alone: bool) -> None:
     """Whatever the pages hold, as long as each is another (S4-18)."""
     whole = {} if alone else {"path": "a", "lang": "en"}
-    asked = [slot(json.dumps({**whole, key: n})) for n, _ in enumerate(pages)]
-    assert not ends(each(asked))
+    slots = [slot(json.dumps({**whole, key: n})) for n, _ in enumerate(pages)]
+    assert not ends(each(slots))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy")), min_size=1, max_size=40))
@@ -237,18 +237,18 @@ def test_news_begins_the_count_anew(made: list[tuple[str, str]]) -> None:
     """Only rounds behind the newest that told something new count; a slow count says the same."""
     times: Counter[tuple[str, str]] = Counter()
     count, last = 1, ("", "")
-    for one in made:
-        count = count + 1 if times[one] > 1 or one == last else 1
-        times[one] += 1
-        last = one
+    for search_result in made:
+        count = count + 1 if times[search_result] > 1 or search_result == last else 1
+        times[search_result] += 1
+        last = search_result
     log = each(search(words, came_to) for words, came_to in made)
     assert ends(log) is (count >= 8)
 
 
-# --- what is said --------------------------------------------------------------------------------
+# --- the warning ---------------------------------------------------------------------------------
 
 
-def test_the_model_is_told_once_what_it_repeats() -> None:
+def test_the_model_reads_once_what_it_repeats() -> None:
     """Before the turn is ended; and again only when it found something in between."""
     same = (search("a"),)
     log = log_of([same] * 4)
@@ -263,10 +263,10 @@ def test_the_model_is_told_once_what_it_repeats() -> None:
 
 
 def test_long_arguments_are_cut_and_show_all_their_signs() -> None:
-    """The word is a line of data for each call, whatever the model wrote."""
-    odd = search("x\n\n\u202e" + "y" * 999)
-    word = judgement(each([odd] * 5)).warning
-    line = next(one for one in word.splitlines() if one.startswith("- "))
+    """The warning is a line of data for each call, for any arguments."""
+    hostile = search("x\n\n\u202e" + "y" * 999)
+    word = judgement(each([hostile] * 5)).warning
+    line = next(row for row in word.splitlines() if row.startswith("- "))
     assert "\u202e" not in line
     assert len(line) < 220
 
@@ -354,7 +354,7 @@ def test_a_loop_ends_the_turn_with_its_results() -> None:
 
 def test_a_journal_of_before_knows_no_loops() -> None:
     """What was a turn then is one now: nothing is decided anew by reading it."""
-    written = [one for _ in range(20) for one in round_of()]
+    written = [entry for _ in range(20) for entry in round_of()]
     _, turn = folded(*written, limits=MANY)
     assert not isinstance(turn.state, Done)
 
@@ -368,8 +368,10 @@ async def test_the_word_comes_before_the_end(world: World) -> None:
     async with world.running() as house:
         await house.say("look")
         assert len(world.look.runs) == 8
-        told = [one.count("told you nothing new") for one in map(str, world.model.requests)]
-        assert told == [0] * 5 + [1] * 3
+        warnings = [
+            request.count("told you nothing new") for request in map(str, world.model.requests)
+        ]
+        assert warnings == [0] * 5 + [1] * 3
         assert "I called `look` again and again" in house.texts()[-1]
         world.model.otherwise(says("found it"))
         await house.say("/retry")
@@ -394,8 +396,8 @@ async def test_a_restart_counts_on(world: World, killed: int) -> None:
         written = [
             entry for entry in await house.journal() if isinstance(entry, entries.BatchAppended)
         ]
-        assert [bool(one.word) for one in written] == [number == 4 for number in range(8)]
-        assert [one.loop for one in written] == [()] * 7 + [("look",)]
+        assert [bool(entry.word) for entry in written] == [number == 4 for number in range(8)]
+        assert [entry.loop for entry in written] == [()] * 7 + [("look",)]
         assert "I called `look` again and again" in house.texts()[-1]
 
 

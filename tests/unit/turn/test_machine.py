@@ -85,7 +85,7 @@ def test_text_is_shown_as_it_arrives() -> None:
     assert run((streaming(), ()), a, b) == (shown, (ShowText(text="Hello"),))
 
 
-def test_it_is_told_which_text_is_the_last() -> None:
+def test_the_last_text_is_marked_as_such() -> None:
     """So that the final does not wait for a draft of the same text (P6)."""
     event = signals.TextArrived(request=1, text="Hello", is_last=True)
     assert step(streaming(), event)[1] == (ShowText(text="Hello", is_last=True),)
@@ -171,7 +171,7 @@ def test_the_text_of_a_new_attempt_replaces_the_cut_one() -> None:
 
 
 def test_an_answer_that_begins_anew_replaces_what_was_shown_of_it() -> None:
-    """What a model thought until a tag said so is no answer, whatever ends the turn (P6)."""
+    """A thought that a closing tag reveals is no answer, for every end of the turn (P6)."""
     shown = Streaming(progress=FIRST, shown="Okay, a lobster.", has_begun=True)
     anew = Streaming(progress=FIRST)
     assert step(shown, SENT) == (anew, ())
@@ -243,13 +243,13 @@ def test_without_a_summary_the_model_is_asked_all_the_same() -> None:
 def test_after_an_overflow_too_a_turn_goes_on_without_a_summary() -> None:
     """Its next request is smaller; text of the refused one stays on the screen."""
     state = step(Thinking(progress=FIRST, shown="half"), OVERFLOW)[0]
-    asked = Progress(limits=LIMITS, requests=2, overflowed=True)
-    expected = Thinking(progress=asked, shown="half"), (SendRequest(request=2),)
+    progress = Progress(limits=LIMITS, requests=2, overflowed=True)
+    expected = Thinking(progress=progress, shown="half"), (SendRequest(request=2),)
     assert step(state, signals.CompactionFailed(text="no summary")) == expected
 
 
 def test_a_summary_that_a_person_asked_for_is_the_whole_turn() -> None:
-    """No model answers; what making it took is counted, and a failure is told."""
+    """No model answers; its tokens are counted, and a failure is shown."""
     state, effects = begin_compaction(LIMITS)
     assert effects == (Compact(cause="asked"),)
     made = done(step(state, entries.Compacted(at=AT, summary="s", kept=1, usage=USED))[0])
@@ -291,7 +291,7 @@ def test_what_comes_late_changes_nothing(state: State, event: Event) -> None:
     assert step(state, event) == (state, ())
 
 
-def test_a_state_that_nobody_handles_is_refused() -> None:
+def test_an_unknown_state_is_refused() -> None:
     """The type check refuses it where it is written; at run time it raises (S4-13)."""
     unknown = cast("State", allocate(calls(1)))
     with pytest.raises(AssertionError, match=r"^unhandled state: Batch$"):
@@ -347,7 +347,7 @@ def texts(state: State) -> list[str]:
     ],
 )
 def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: DoneReason) -> None:
-    """The abort is looked at between every two steps, and the end is told (S4-02, S4-17, S4-19, S4-20)."""
+    """The abort is checked between every two steps, and the end is shown (S4-02, S4-17, S4-19, S4-20)."""
     after, effects = step(state, event)
     assert done(after).reason == reason
     assert effects == ()
@@ -365,7 +365,7 @@ def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: 
         ("interrupt", "", "interrupted by a newer message"),
     ],
 )
-def test_the_person_is_told_who_ended_a_turn(cause: AbortCause, by: str, note: str) -> None:
+def test_the_person_reads_who_ended_a_turn(cause: AbortCause, by: str, note: str) -> None:
     """Each cause has its own sentence (P10)."""
     assert done(step(streaming(), AbortRequested(cause=cause, by=by))[0]).note == note
 
@@ -378,7 +378,7 @@ def test_the_person_is_told_who_ended_a_turn(cause: AbortCause, by: str, note: s
         (TurnFailed(text="fault"), AssistantMessage(content="It is", is_error=True)),
     ],
 )
-def test_what_was_shown_stays_in_the_history(event: Event, message: AssistantMessage) -> None:
+def test_shown_text_stays_in_the_history(event: Event, message: AssistantMessage) -> None:
     """Shown text becomes an assistant message that says how it ended (S1-14)."""
     ended = done(step(STREAMED, event)[0])
     assert (ended.text, ended.message) == ("It is", message)
@@ -411,7 +411,7 @@ def test_calls_that_wait_for_a_person_did_not_run() -> None:
 
 
 def test_a_call_that_started_may_have_run() -> None:
-    """Each call says what is known of it (K24, P3)."""
+    """The result of each call says what is known of it (K24, P3)."""
     state, effects = run(
         gated(allowed("a"), allowed("b"), allowed("c")),
         entries.CallStarted(at=AT, action=action("a")),
@@ -442,11 +442,12 @@ def test_results_of_an_ended_turn_echo_their_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "text", "whole"), [("a", "b", "a\n\nb"), ("a", "", "a"), ("", "b", "b"), ("", "", "")]
+    ("earlier", "text", "whole"),
+    [("a", "b", "a\n\nb"), ("a", "", "a"), ("", "b", "b"), ("", "", "")],
 )
-def test_answers_of_one_turn_are_paragraphs(said: str, text: str, whole: str) -> None:
+def test_answers_of_one_turn_are_paragraphs(earlier: str, text: str, whole: str) -> None:
     """No blank lines where nothing was said."""
-    assert join_texts(said, text) == whole
+    assert join_texts(earlier, text) == whole
 
 
 # --- which states there are, and where the stages of a message lie in them ------------------------

@@ -251,8 +251,8 @@ def test_the_bound_refuses_the_next_model_call() -> None:
 
 def test_the_tokens_of_a_call_are_the_turns() -> None:
     """They count like the model's own (S4-19)."""
-    one = run(gated(asked("a")), granted("a"), cleared("a"))
-    whole = run(one, ended("a", "the child says hello", usage=USED))
+    cleared_once = run(gated(asked("a")), granted("a"), cleared("a"))
+    whole = run(cleared_once, ended("a", "the child says hello", usage=USED))
     assert appended(whole) == ["the child says hello"]
     state = run(whole, entries.BatchAppended(at=AT))[0]
     assert isinstance(state, Thinking)
@@ -261,8 +261,8 @@ def test_the_tokens_of_a_call_are_the_turns() -> None:
 
 def test_a_call_that_uses_up_the_budget_ends_the_turn() -> None:
     """The budget is asked between every two steps, and its result is kept (S4-20)."""
-    one = gated(allowed("a"), denied("b"), limits=TurnLimits(max_tokens=20))
-    state, effects = run(one, cleared("a"), ended("a", usage=USED))
+    gated_batch = gated(allowed("a"), denied("b"), limits=TurnLimits(max_tokens=20))
+    state, effects = run(gated_batch, cleared("a"), ended("a", usage=USED))
     assert isinstance(state, Done)
     assert effects == ()
     assert state.reason == "budget_exceeded"
@@ -374,7 +374,7 @@ def test_a_batch_is_gated_once() -> None:
     assert slots.gated(once, (denied("a"),)) == once
 
 
-def test_people_are_told_of_calls_that_began_to_run_and_of_nothing_else() -> None:
+def test_people_see_only_calls_that_began_to_run() -> None:
     """A name and how it stands; what was denied, asked or only checked did not run."""
     batch, _ = slots.launched(slots_of(allowed("a"), allowed("b"), allowed("c"), denied("d")))
     assert slots.progress(batch) == ()
@@ -399,9 +399,9 @@ def test_results_with_one_id_land_at_their_own_calls() -> None:
     batch, _ = slots.launched(slots_of(allowed("a"), allowed("b")))
     later = slots.ended(batch, action("b"), result("second"), "ok")
     assert [slot.result and slot.result.content for slot in later.slots] == [None, "second"]
-    both = slots.ended(later, action("a"), result("first"), "ok")
-    assert [message.content for message in slots.results(both)] == ["first", "second"]
-    assert slots.is_complete(both)
+    ended_both = slots.ended(later, action("a"), result("first"), "ok")
+    assert [message.content for message in slots.results(ended_both)] == ["first", "second"]
+    assert slots.is_complete(ended_both)
 
 
 def test_nothing_starts_while_a_question_is_open() -> None:
@@ -456,7 +456,7 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
         (DONE, ()),
     ],
 )
-def test_a_restart_does_again_what_was_due(state: State, effects: tuple[Effect, ...]) -> None:
+def test_a_restart_repeats_the_due_effects(state: State, effects: tuple[Effect, ...]) -> None:
     """Requests, compactions and unanswered questions are repeated; a gated batch is not gated."""
     assert resume(stored(state))[1] == effects
 
@@ -471,7 +471,7 @@ def test_a_turn_killed_while_streaming_thinks_again() -> None:
 
 
 def test_a_call_that_may_not_run_twice_ends_as_unknown() -> None:
-    """The other calls go on; what nobody knows is told to the model (P3)."""
+    """The other calls go on; the model reads that the end is unknown (P3)."""
     state, effects = resume(run(gated(allowed("a"), allowed("b")), A_STARTED)[0])
     assert effects == (RecordUnknown(action=action("a")), CheckCalls(actions=(action("b"),)))
     unknown = entries.CallFinished(
@@ -502,8 +502,8 @@ def test_a_call_that_ran_before_the_restart_may_have_run() -> None:
 
 def test_a_sequential_batch_stays_sequential() -> None:
     """The next call waits until the unknown one is recorded (S1-22)."""
-    one = run(gated(allowed("a", sequential=True), allowed("b")), A_STARTED)[0]
-    state, effects = resume(one)
+    running = run(gated(allowed("a", sequential=True), allowed("b")), A_STARTED)[0]
+    state, effects = resume(running)
     assert effects == (RecordUnknown(action=action("a")),)
     assert run((state, ()), A_ENDED)[1] == (CheckCalls(actions=(action("b"),)),)
 

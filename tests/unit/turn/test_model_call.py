@@ -47,7 +47,7 @@ from zeroclaw.turn.entries import TurnFinished
         ),
     ],
 )
-async def test_a_model_that_fails_is_told_in_a_sentence(
+async def test_a_model_failure_is_shown_in_a_sentence(
     world: World, error: Exception, note: str
 ) -> None:
     """The conversation stays usable (P10)."""
@@ -61,7 +61,7 @@ async def test_a_model_that_fails_is_told_in_a_sentence(
 
 
 async def test_only_operators_read_what_this_machine_lacks(world: World) -> None:
-    """A path says who runs the bot, and where; whoever may write to it need not know (P8, P10)."""
+    """A path reveals who runs the bot, and where; its users need not know (P8, P10)."""
     world.model.will((ProviderUnusable("no model at `/srv/models/m.gguf`"),))
     async with world.running() as house:
         await house.say("hello", "ben")
@@ -126,15 +126,18 @@ async def test_a_turn_can_be_followed_through_the_log_by_its_id(
     world.model.will((ProviderUnreachable("`h:9` can't be reached"),), broken, broken)
     async with world.running() as house:
         await house.say("hello")
-        here = (await house.rows(RowKind.TURN))[0].conversation
+        conversation = (await house.rows(RowKind.TURN))[0].conversation
         await house.say("hello", "ben")
     logged = [(record.msg, vars(record)["zeroclaw_fields"]) for record in caplog.records]
-    of_ada = [(event, fields) for event, fields in logged if fields["conversation"] == here]
+    of_ada = [(event, fields) for event, fields in logged if fields["conversation"] == conversation]
     turn = of_ada[0][1]["turn"]
     assert of_ada == [
-        ("turn_started", {"turn": turn, "conversation": here, "channel": "chat"}),
-        ("model_failed", {"turn": turn, "conversation": here, "reason": "`h:9` can't be reached"}),
-        ("turn_finished", {"turn": turn, "conversation": here, "reason": "error"}),
+        ("turn_started", {"turn": turn, "conversation": conversation, "channel": "chat"}),
+        (
+            "model_failed",
+            {"turn": turn, "conversation": conversation, "reason": "`h:9` can't be reached"},
+        ),
+        ("turn_finished", {"turn": turn, "conversation": conversation, "reason": "error"}),
     ]
     assert len({fields["turn"] for _, fields in logged}) == 2
     assert "answer_interrupted" in caplog.messages
@@ -154,7 +157,7 @@ async def test_why_an_answer_off_the_record_broke_off_is_not_logged(
 
 
 async def test_a_message_that_is_too_long_says_so(world: World) -> None:
-    """Nothing is dropped silently, and what was said is asked about twice (K11)."""
+    """Nothing is dropped silently, and the request is made twice (K11)."""
     world.model.will((ContextOverflow("too long"),), (ContextOverflow("too long"),))
     async with world.running() as house:
         await house.say("hello")
@@ -179,8 +182,8 @@ async def test_a_forgery_that_only_its_rendering_shows_is_masked_wherever_it_is_
 async def test_thoughts_that_were_taken_for_the_answer_are_no_part_of_it(world: World) -> None:
     """The screen shows them until the model says that they end; history and chat do not keep them."""
     thought = "Okay, a [receipt: zc-"
-    taken = ReasoningDelta(text=thought, takes_back=True)
-    world.model.will((TextDelta(text=thought), taken, *says("An animal.")))
+    taken_back = ReasoningDelta(text=thought, takes_back=True)
+    world.model.will((TextDelta(text=thought), taken_back, *says("An animal.")))
     async with world.running() as house:
         await house.say("what is a lobster?")
         await house.say("and then?")
@@ -195,8 +198,8 @@ async def test_thoughts_that_were_taken_for_the_answer_are_no_part_of_it(world: 
 
 async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
     """Neither in the chat nor in the history (P6)."""
-    taken = ReasoningDelta(text="Okay, a lobster.", takes_back=True)
-    world.model.will((TextDelta(text="Okay, a lobster."), taken, asyncio.Event()))
+    taken_back = ReasoningDelta(text="Okay, a lobster.", takes_back=True)
+    world.model.will((TextDelta(text="Okay, a lobster."), taken_back, asyncio.Event()))
     async with world.running() as house:
         await house.say("what is a lobster?")
         await house.say("/stop")

@@ -25,7 +25,7 @@ UNTIL_FOUND = settings(
 
 @pytest.mark.slow
 @pytest.mark.search
-def test_a_turn_keeps_its_promises_whatever_happens() -> None:
+def test_a_turn_keeps_its_promises_in_any_order_of_events() -> None:
     """Every call has one result, nothing unapproved runs, and the journal resumes to the same.
 
     S0-27, S0-42, S0-44, S1-02, S1-17, S1-18, S1-19, S1-21, S1-22, S1-23, S4-03, S4-16, S4-19,

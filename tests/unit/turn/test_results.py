@@ -82,11 +82,11 @@ async def test_what_does_not_fit_is_kept_whole_without_its_secrets() -> None:
     text = "a " * 245 + SECRET + " b" * 1_000
     settled = await returned(text)
     assert settled.blob is not None
-    kept = settled.blob.body.decode()
+    stored = settled.blob.body.decode()
     assert settled.blob.digest == hashlib.sha256(settled.blob.body).hexdigest()
-    assert SECRET not in kept
-    assert kept.startswith("a a a")
-    assert kept.endswith(" b b b")
+    assert SECRET not in stored
+    assert stored.startswith("a a a")
+    assert stored.endswith(" b b b")
     assert "the whole is kept" in settled.finished.result.content
     assert len(settled.finished.result.content) < 1_500
 
@@ -97,9 +97,9 @@ async def test_a_result_that_was_cut_names_its_id_and_the_tool_that_reads_on() -
     cut = await results.of_run(ACTION, ToolOutput(text="a" * 1_500), AT)
     assert cut.blob is not None
     name = id_of(cut.blob)
-    told = f"500 characters left out; the whole is kept as `{name}`"
-    assert f"… {told}; read on with `read_result` and this id …" in cut.finished.result.content
-    assert f"… {told} …" in (await returned("a" * 1_500)).finished.result.content
+    note = f"500 characters left out; the whole is kept as `{name}`"
+    assert f"… {note}; read on with `read_result` and this id …" in cut.finished.result.content
+    assert f"… {note} …" in (await returned("a" * 1_500)).finished.result.content
 
 
 @pytest.mark.parametrize("place", [-20, -13, -1, 0])
@@ -110,11 +110,11 @@ async def test_of_a_far_too_long_output_no_half_of_a_secret_is_left(place: int) 
     text = head[: half + place] + SECRET + " b" * 2 * half
     settled = await returned(text)
     assert settled.blob is not None
-    kept = settled.blob.body.decode()
-    assert len(kept) < LONGEST_CHARS
-    assert ("correct" in kept, "7431" in kept) == (False, False)
-    assert (kept[:4], kept[-4:]) == ("a a ", " b b")
-    assert "characters dropped" in kept
+    stored = settled.blob.body.decode()
+    assert len(stored) < LONGEST_CHARS
+    assert ("correct" in stored, "7431" in stored) == (False, False)
+    assert (stored[:4], stored[-4:]) == ("a a ", " b b")
+    assert "characters dropped" in stored
     assert "its ends are kept" in settled.finished.result.content
 
 
@@ -155,7 +155,7 @@ async def test_what_people_can_not_see_the_model_reads_as_numbers_and_how_many()
     )
 
 
-async def test_a_failure_and_what_is_kept_of_a_long_output_hide_nothing_either() -> None:
+async def test_a_failure_and_a_stored_long_output_hide_nothing_either() -> None:
     """A tool's failure repeats what a server said."""
     failed = await RESULTS.of_run(ACTION, Raised(error=ToolFailed("no\U000e0041pe")), AT)
     assert "failed: no⟨U+E0041⟩pe; invisible characters in it" in failed.finished.result.content
@@ -223,7 +223,7 @@ OURS, THEIRS = ConversationId("01OURS"), ConversationId("01THEIRS")
 BLOB = PutBlob(digest=hashlib.sha256(b"all of it").hexdigest(), body=b"all of it")
 
 
-async def kept(*, blob: bool = True) -> MemoryStore:
+async def store_with_result(*, blob: bool = True) -> MemoryStore:
     """A store in which our conversation has a result."""
     store = MemoryStore()
     writes = (*((BLOB,) if blob else ()), kept_put(OURS, BLOB, EPOCH))
@@ -235,7 +235,7 @@ async def kept(*, blob: bool = True) -> MemoryStore:
 
 
 async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
-    store = await kept()
+    store = await store_with_result()
     assert await find_result(store, OURS, id_of(BLOB)) == WholeResult(
         text="all of it", trusted=False
     )
@@ -246,12 +246,12 @@ async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
 )
 async def test_no_other_conversation_reads_it_or_learns_that_it_exists(name: str) -> None:
     """Who knows an id, or the digest of a blob, knows nothing more by it."""
-    store = await kept()
+    store = await store_with_result()
     assert await find_result(store, THEIRS, name) is None
 
 
-async def test_a_blob_that_is_gone_is_told_from_one_that_never_was() -> None:
-    store = await kept(blob=False)
+async def test_a_blob_that_is_gone_differs_from_one_that_never_was() -> None:
+    store = await store_with_result(blob=False)
     assert await find_result(store, OURS, id_of(BLOB)) == WholeResult(text=None, trusted=False)
     assert await find_result(store, OURS, "other") is None
 
@@ -260,10 +260,10 @@ async def test_a_result_that_was_not_cut_is_read_again_by_its_receipt() -> None:
     """Out of the journal, of this conversation alone; the receipt is no part of the text."""
     store = MemoryStore()
     token = "zc-receipt-1700000000-" + "A" * 43
-    told = f"`peek` returned:\nthe sky\n[receipt: {token}]"
+    content = f"`peek` returned:\nthe sky\n[receipt: {token}]"
     ended = CallFinished(
         action=ActionId("a"),
-        result=ToolMessage(content=told, tool_call_id="call_0", tool_name="peek"),
+        result=ToolMessage(content=content, tool_call_id="call_0", tool_name="peek"),
         outcome="ok",
         at=EPOCH,
         receipt=token,
@@ -313,11 +313,9 @@ def from_the_beginning(history: list[Message]) -> dict[str, tuple[ToolCall, str]
 
 
 @given(messages, st.sets(st.sampled_from(TOKENS)))
-def test_what_is_sought_is_found_as_in_the_whole_history(
-    history: list[Message], sought: set[str]
-) -> None:
+def test_texts_are_found_as_in_the_whole_history(history: list[Message], texts: set[str]) -> None:
     """The newest counts, and what does not stand there is not found."""
     whole = from_the_beginning(history)
-    found = signed_results(history, frozenset(sought))
+    found = signed_results(history, frozenset(texts))
     assert found.items() <= whole.items()
-    assert found.keys() & sought == whole.keys() & sought
+    assert found.keys() & texts == whole.keys() & texts

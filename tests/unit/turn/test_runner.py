@@ -53,12 +53,12 @@ async def test_a_simple_turn_takes_few_commits(world: World) -> None:
         assert (answer.text, answer.draft) == ("it is ok", False)
 
 
-@pytest.mark.parametrize(("looks", "state"), [(True, "sending"), (False, "pending")])
+@pytest.mark.parametrize(("can_lookup", "state"), [(True, "sending"), (False, "pending")])
 async def test_a_final_that_is_sent_at_once_is_known_to_have_begun(
-    world: World, *, looks: bool, state: str
+    world: World, *, can_lookup: bool, state: str
 ) -> None:
     """Where it could be found after a kill; elsewhere the outbox records its start (P1)."""
-    world.add_platform("chat", replace(CAPABILITIES, can_lookup=looks))
+    world.add_platform("chat", replace(CAPABILITIES, can_lookup=can_lookup))
     finals: list[str] = []
 
     def note(commit: Commit) -> None:
@@ -152,17 +152,17 @@ async def test_an_answer_in_which_nothing_is_seen_says_so(world: World, blank: s
 
 
 async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
-    """In order, and only for whoever watches (S0-01, S0-08, S0-11, S0-22, S0-40, S4-02, S4-12)."""
+    """In order, and only for subscribers (S0-01, S0-08, S0-11, S0-22, S0-40, S4-02, S4-12)."""
     world.model.will(LOOK, says("done"))
     async with world.running() as house:
         seen = house.watch()
         await house.say("look")
-        told = [event.what for event in seen]
-        kinds = [type(event).__name__ for event in told]
+        published = [event.what for event in seen]
+        kinds = [type(event).__name__ for event in published]
         assert kinds[0] == "TurnStarted"
         assert kinds.count("TurnStarted") == 1
         assert kinds[-1] == "TurnEnded"
-        assert [event.stage for event in told if isinstance(event, StageEntered)] == [
+        assert [event.stage for event in published if isinstance(event, StageEntered)] == [
             "compose_request",
             "send_request",
             "stream_response",
@@ -172,18 +172,18 @@ async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
             "stream_response",
             "render",
         ]
-        middle = [e for e in told if isinstance(e, ToolDecided | ToolStarted | ToolEnded)]
+        middle = [e for e in published if isinstance(e, ToolDecided | ToolStarted | ToolEnded)]
         assert [type(event).__name__ for event in middle] == [
             "ToolDecided",
             "ToolStarted",
             "ToolEnded",
         ]
-        assert [e.text for e in told if isinstance(e, TextStreamed)] == ["looking ", "done"]
+        assert [e.text for e in published if isinstance(e, TextStreamed)] == ["looking ", "done"]
         assert len({event.correlation for event in seen}) == 1
 
 
 async def test_a_draft_that_learns_of_its_message_as_the_turn_changes(world: World) -> None:
-    """It is written anew over what was written first, and is given up when it never fits (P6)."""
+    """It is written anew over the first write, and given up when it always conflicts (P6)."""
     clashes: list[Commit] = []
 
     def clash(commit: Commit) -> None:
@@ -270,7 +270,7 @@ def test_a_call_that_hangs_does_not_hold_up_a_turn_that_is_cancelled(tmp_path: P
 
 
 async def test_the_operators_read_once_that_a_call_may_have_run(world: World) -> None:
-    """What they are told is one commit with what is recorded, however often that is tried."""
+    """Their notice is in one commit with the record, however often that is tried."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -334,7 +334,7 @@ async def test_a_call_that_started_before_a_restart_and_may_not_run_again_may_ha
 
 
 async def test_the_operators_read_once_that_a_turn_was_given_up(world: World) -> None:
-    """They are told in the commit of its end, however often that is tried (S4-19)."""
+    """Their notice is in the commit of its end, however often that is tried (S4-19)."""
     world.model.will(*[(asyncio.Event(),)] * 4)
     async with world.running() as house:
         await house.say("hello", "ben")
@@ -420,7 +420,7 @@ async def test_a_call_that_brings_the_process_down_each_time_is_given_up(world: 
         assert len(world.look.runs) == 4
 
 
-async def test_a_batch_that_was_not_gated_is_asked_about_after_the_restart(world: World) -> None:
+async def test_an_ungated_batch_is_gated_after_the_restart(world: World) -> None:
     """Its approver is found, because the channels are there before any turn goes on (P5)."""
     async with world.running() as house:
         world.store.cut_after(DurablePoint.TURN_STARTED)
@@ -462,11 +462,11 @@ async def test_an_answer_that_a_restart_held_up_comes_before_the_next(
         assert len(world.model.requests) == 1
         platform.will("send")
         await house.advance(600)
-        said = [text.split()[0] for text in house.texts()]
-        assert [word for word in said if word in {"one", "two"}] == ["one", "two"]
+        words = [text.split()[0] for text in house.texts()]
+        assert [word for word in words if word in {"one", "two"}] == ["one", "two"]
 
 
-async def test_a_halt_ends_what_was_not_taken_up_yet(world: World) -> None:
+async def test_a_halt_ends_messages_without_a_turn(world: World) -> None:
     """Even one that is over by then: what ran when everything was halted does not go on (P3)."""
     world.model.will((asyncio.Event(),))
     async with world.running() as house:

@@ -31,8 +31,8 @@ HERE = ConversationId("here")
 NOTE = Noted(text="x", why="edited", at=AT)
 
 
-async def test_a_desk_that_was_left_tidy_is_taken_up_as_it_was() -> None:
-    """While somebody works at it nobody else gets it, and it is never older than the disk (P2)."""
+async def test_a_released_session_is_taken_up_as_it_was() -> None:
+    """While a turn uses it no other gets it, and it is never older than the disk (P2)."""
     store = MemoryStore()
     leases = Leases(store)
     sessions = SessionCache(store, leases, ManualClock())
@@ -89,7 +89,7 @@ async def test_few_journals_are_in_memory_at_once() -> None:
     assert store.most == MAX_READ
 
 
-async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
+async def test_a_session_that_another_process_took_meanwhile_is_read_anew() -> None:
     """What they wrote is on it (P2)."""
     store = MemoryStore()
     leases = Leases(store)
@@ -101,15 +101,15 @@ async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
     assert (await sessions.take(HERE)).history == other.history
 
 
-async def test_a_desk_whose_oldest_entries_are_gone_is_read_anew() -> None:
+async def test_a_session_whose_oldest_entries_are_gone_is_read_anew() -> None:
     """The model is sent nothing that retention took."""
     store = MemoryStore()
     sessions = SessionCache(store, Leases(store), ManualClock())
     session = await sessions.take(HERE)
     await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(NOTE, NOTE)))
     sessions.leave(session)
-    gone = Trim(log=LogKind.JOURNAL, stream=HERE, before=2)
-    await store.write(gone)
+    trim = Trim(log=LogKind.JOURNAL, stream=HERE, before=2)
+    await store.write(trim)
     assert await sessions.take(HERE) is not session
 
 
@@ -154,7 +154,7 @@ async def test_the_size_of_a_conversation_that_was_read_counts_like_one_that_was
     assert (await open_session(store, Leases(store), HERE)).journal_bytes == written.journal_bytes
 
 
-async def test_the_newest_conversation_stays_whatever_its_length() -> None:
+async def test_the_newest_conversation_stays_at_any_length() -> None:
     """Else each message of a long one would wait until all of it was read anew."""
     store = MemoryStore()
     sessions = SessionCache(store, Leases(store), ManualClock())
@@ -165,7 +165,7 @@ async def test_the_newest_conversation_stays_whatever_its_length() -> None:
 
 
 async def test_a_quiet_conversation_is_let_go_of() -> None:
-    """After a crowd memory comes back by itself, though nobody writes any more."""
+    """After a crowd memory comes back by itself, without a new message."""
     store, clock = MemoryStore(), ManualClock()
     sessions = SessionCache(store, Leases(store), clock)
     async with asyncio.TaskGroup() as group:
@@ -205,14 +205,14 @@ async def test_all_who_ask_at_once_get_the_same_fence() -> None:
     await write(store, first)
 
 
-async def test_a_fence_is_kept_while_somebody_holds_it() -> None:
+async def test_a_fence_is_kept_while_it_is_held() -> None:
     """The outbox writes by the fence of the turn (P2)."""
     leases = Leases(MemoryStore())
     first = await leases.fence_of(LEASED)
     assert await leases.fence_of(LEASED) is first
 
 
-async def test_nothing_is_kept_of_conversations_that_nobody_holds() -> None:
+async def test_nothing_is_kept_of_conversations_without_a_holder() -> None:
     """Whoever ever wrote to the bot would stay in memory for as long as the process lives."""
     leases = Leases(MemoryStore())
     held = await leases.fence_of(LEASED)

@@ -26,7 +26,7 @@ ON = RuntimeSettings(titles=True)
 
 
 async def three(world: World, house: House, *answers: Answer) -> None:
-    """Three exchanges of Ben's, and what the model says to whatever is asked behind them."""
+    """Three exchanges of Ben's, and the model's answers to the requests behind them."""
     world.model.otherwise(says("one"), says("two"), says("three"), *answers)
     for text in ("What is tea?", "And coffee?", "And which is better?"):
         await house.say(text, "ben")
@@ -37,15 +37,15 @@ async def titles(house: House) -> list[str]:
 
 
 async def test_a_conversation_gets_a_title_once(world: World) -> None:
-    """Behind the third answer, of what was said, without thoughts; and nobody is asked again."""
+    """After the third answer, from the messages, without thoughts; and it is not requested again."""
     world.configure(runtime=ON)
     async with world.running() as house:
-        taken = ReasoningDelta(text="Hm", takes_back=True)
-        await three(world, house, (TextDelta(text="Hm"), taken, *says('"Tea or coffee"\n')))
+        taken_back = ReasoningDelta(text="Hm", takes_back=True)
+        await three(world, house, (TextDelta(text="Hm"), taken_back, *says('"Tea or coffee"\n')))
         assert await titles(house) == ["Tea or coffee"]
-        [system, asked] = world.model.requests[3].messages
+        [system, request] = world.model.requests[3].messages
         assert "not instructions" in system.content
-        assert asked.content.startswith("person: What is tea?\nbot: one\n")
+        assert request.content.startswith("person: What is tea?\nbot: one\n")
         world.model.otherwise(says("four"))
         await house.say("Thanks", "ben")
         assert (len(world.model.requests), house.texts("ben")[-1]) == (5, "four")
@@ -76,10 +76,10 @@ async def test_what_it_used_is_counted_with_its_turn(world: World) -> None:
         await three(world, house, says("Tea"))
         rows = [TURNS.of(row).usage.total_tokens for row in await house.rows(RowKind.TURN)]
         assert rows == [12, 12, 24]
-        whose = TURNS.of((await house.rows(RowKind.TURN))[0]).item.principal
-        before = await house.services.budget.levels(whose)
+        person = TURNS.of((await house.rows(RowKind.TURN))[0]).item.principal
+        before = await house.services.budget.levels(person)
     async with world.running() as house:
-        assert await house.services.budget.levels(whose) == before
+        assert await house.services.budget.levels(person) == before
         assert before[0].percent == 4
 
 
@@ -113,7 +113,7 @@ async def test_none_is_asked_for_where_none_may_be(
         assert await titles(house) == []
 
 
-async def test_one_that_failed_is_asked_for_again(world: World) -> None:
+async def test_a_failed_title_is_requested_again(world: World) -> None:
     """Behind the next answer; the person notices nothing."""
     world.configure(runtime=ON)
     async with world.running() as house:
@@ -124,7 +124,7 @@ async def test_one_that_failed_is_asked_for_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("end", [ProviderRejected("nothing"), StreamBroken("nothing")])
-async def test_one_that_was_paid_for_and_failed_is_asked_for_when_more_was_said(
+async def test_a_failed_title_that_was_paid_for_is_requested_after_more_messages(
     world: World, end: Exception
 ) -> None:
     """Twice as much: a model that reasons to the limit would be paid for it behind each answer."""
@@ -142,7 +142,7 @@ async def test_one_that_was_paid_for_and_failed_is_asked_for_when_more_was_said(
         assert await titles(house) == ["Tea"]
 
 
-async def test_what_was_forgotten_gets_none(world: World) -> None:
+async def test_a_forgotten_conversation_gets_no_title(world: World) -> None:
     """Though it was asked for just then."""
     world.configure(runtime=ON)
     held = asyncio.Event()
@@ -154,8 +154,8 @@ async def test_what_was_forgotten_gets_none(world: World) -> None:
         assert await titles(house) == []
 
 
-async def test_a_title_goes_with_the_words_of_anybody(world: World) -> None:
-    """In a shared conversation it is made of everybody's, and is made anew of what is left."""
+async def test_a_title_goes_with_the_words_of_any_member(world: World) -> None:
+    """In a shared conversation it is made from all messages, and made anew from what is left."""
     world.configure(runtime=ON)
     async with world.running() as house:
         world.model.will(*map(says, "123"), says("Tea"))
@@ -184,7 +184,7 @@ def test_a_title_is_one_line(said: str, title: str) -> None:
     assert title_of(said) == title
 
 
-async def test_one_that_can_not_be_stored_troubles_nobody(world: World) -> None:
+async def test_a_title_that_can_not_be_stored_fails_no_turn(world: World) -> None:
     """The daemon goes on, and so does the conversation (P9)."""
     world.configure(runtime=ON)
 
@@ -274,7 +274,7 @@ async def test_a_passing_text_is_asked_for_each_time_and_stands_with_the_message
         assert "Feed" not in first[0].content
 
 
-async def test_one_that_fails_is_left_out_and_told_of(
+async def test_a_provider_that_fails_is_left_out_and_reported(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer comes without it; an event and the log say so. S0-19."""
@@ -283,7 +283,7 @@ async def test_one_that_fails_is_left_out_and_told_of(
         seen = house.watch()
         await house.say("hello")
         assert house.texts() == ["ok"]
-        [event] = [one for one in seen if isinstance(one.what, ContextLeftOut)]
+        [event] = [event_ for event_ in seen if isinstance(event_.what, ContextLeftOut)]
         assert event.what == ContextLeftOut(name="feed", why="raised RuntimeError")
         [left_out] = [vars(record) for record in caplog.records if record.msg == "context_left_out"]
         assert left_out["zeroclaw_fields"] == {
@@ -305,8 +305,8 @@ async def test_words_of_the_operator_that_hold_a_secret_are_left_out_whole(world
         [system] = systems(world)
         assert "Be brief." not in system
         assert SECRET not in system
-        told = [event.what for event in seen if isinstance(event.what, ContextLeftOut)]
-        assert [one.name for one in told] == ["operator"]
+        left_out = [event.what for event in seen if isinstance(event.what, ContextLeftOut)]
+        assert [left.name for left in left_out] == ["operator"]
 
 
 @pytest.mark.parametrize("place", ["system", "turn"])
@@ -346,8 +346,8 @@ async def test_what_strangers_may_have_written_makes_a_turn_untrusted(world: Wor
         world.model.will(asks_for(("run", '{"command": "ls"}')))
         await house.say("and again")
         assert len(run.runs) == 1
-        [why] = [call.why for call in house.card().calls]
-        assert why.endswith("(what `feed` adds to each request)")
+        [reason] = [call.why for call in house.card().calls]
+        assert reason.endswith("(what `feed` adds to each request)")
 
 
 async def test_a_passing_text_of_strangers_makes_its_turn_untrusted(world: World) -> None:
@@ -360,8 +360,8 @@ async def test_a_passing_text_of_strangers_makes_its_turn_untrusted(world: World
     async with world.running() as house:
         world.model.will(asks_for(("run", "{}")))
         await house.say("do as usual")
-        [why] = [call.why for call in house.card().calls]
-        assert why.endswith("(what `feed` adds to each request)")
+        [reason] = [call.why for call in house.card().calls]
+        assert reason.endswith("(what `feed` adds to each request)")
         world.model.will(says("as I read"))
         await house.say("what is new?", "ben")
         feed.untrusted = False
@@ -390,9 +390,9 @@ async def test_the_operators_files_stand_before_the_rules(world: World, tmp_path
             "Never repeat, keep",
             "Be brief.",
         )
-        places = [system.index(one) for one in order]
+        places = [system.index(part) for part in order]
         assert places == sorted(places)
         await house.say("/context")
-        told = house.texts()[-1]
-        assert "IDENTITY.md" in told
-        assert "operator's prompt" in told
+        text = house.texts()[-1]
+        assert "IDENTITY.md" in text
+        assert "operator's prompt" in text

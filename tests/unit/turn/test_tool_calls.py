@@ -26,7 +26,7 @@ def results(world: World) -> list[str]:
     return [line.removeprefix("tool: ").rpartition("\n")[0] for line in found]
 
 
-async def test_a_run_is_told_what_it_may_touch_below_a_directory(world: World) -> None:
+async def test_a_run_gets_what_it_may_touch_below_a_directory(world: World) -> None:
     """By the gate that let it run; else a walk would find what the policy denies (P3)."""
 
     async def touch(context: ToolContext) -> ToolOutput:
@@ -59,7 +59,7 @@ async def test_a_result_is_data_with_a_receipt(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "told", "kind"),
+    ("output", "text", "kind"),
     [
         (
             ToolOutput(text="no such thing", is_error=True),
@@ -72,7 +72,7 @@ async def test_a_result_is_data_with_a_receipt(world: World) -> None:
     ],
 )
 async def test_a_tool_that_fails_breaks_nothing(
-    world: World, output: ToolOutput | Exception, told: str, kind: str
+    world: World, output: ToolOutput | Exception, text: str, kind: str
 ) -> None:
     """The model reads why, without a secret, and the batch goes on (S1-21, S1-12)."""
 
@@ -85,7 +85,7 @@ async def test_a_tool_that_fails_breaks_nothing(
     world.model.will(asks_for(("look", "{}"), ("look", "{}")), says("I see"))
     async with world.running() as house:
         await house.say("look")
-        assert [result.startswith(told) for result in results(world)] == [True, True]
+        assert [result.startswith(text) for result in results(world)] == [True, True]
         assert SECRET not in "".join(results(world))
         assert house.texts() == ["I see"]
         assert (await house.audited()).count(kind) == 2
@@ -95,15 +95,15 @@ async def test_a_workspace_that_can_not_be_made_fails_the_call_and_says_why(
     world: World, tmp_path: Path
 ) -> None:
     """As without an inode; the turn went around until it was given up as cut off again and again."""
-    taken = tmp_path / "workspaces"
-    taken.touch()
+    blocker = tmp_path / "workspaces"
+    blocker.touch()
     world.model.will(LOOK, says("No room."), LOOK, says("Now there is."))
     async with world.running() as house:
         await house.say("look")
         [result] = results(world)
         assert re.fullmatch(r"`look` failed: workspace_dir: `.*`: not a directory; .*", result)
         assert (world.look.runs, house.texts()) == ([], ["No room."])
-        taken.unlink()
+        blocker.unlink()
         await house.say("look again")
         assert (len(world.look.runs), house.texts()) == (1, ["No room.", "Now there is."])
 
@@ -116,8 +116,8 @@ async def test_what_changed_since_the_approval_does_not_run(world: World) -> Non
         world.poke.touches = ("file:/elsewhere",)
         await house.press()
         assert world.poke.runs == []
-        told = "`poke` did not run: what it would touch has changed since"
-        assert results(world) == [told]
+        note = "`poke` did not run: what it would touch has changed since"
+        assert results(world) == [note]
         assert await house.audited() == ["proposed", "evaluated", "answered", "denied"]
 
 
@@ -152,8 +152,8 @@ async def test_a_grant_that_ends_before_the_run_lets_nothing_run(world: World) -
         held.set()
         await house.settle()
         assert len(world.poke.runs) == 1
-        [told] = results(world)[1:]
-        assert told.startswith("`poke` did not run: it needs approval now: ")
+        [refusal] = results(world)[1:]
+        assert refusal.startswith("`poke` did not run: it needs approval now: ")
 
 
 async def test_each_call_of_a_batch_is_run_by_its_own_tool(world: World) -> None:
@@ -165,7 +165,7 @@ async def test_each_call_of_a_batch_is_run_by_its_own_tool(world: World) -> None
         assert (sorted(world.look.runs, key=len), world.poke.runs) == ([{}, {"b": 2}], [{"a": 1}])
 
 
-async def test_a_call_that_did_not_start_is_said_not_to_have_run(world: World) -> None:
+async def test_a_call_that_did_not_start_is_reported_as_not_run(world: World) -> None:
     """Beside one that may have (K24)."""
     world.model.will(POKE)
     async with world.running() as house:
@@ -175,7 +175,7 @@ async def test_a_call_that_did_not_start_is_said_not_to_have_run(world: World) -
         assert results(world) == [DID_NOT_RUN]
 
 
-async def test_what_the_gate_said_is_on_record_though_the_turn_ends_before_a_call_starts(
+async def test_the_decision_is_on_record_though_the_turn_ends_before_a_call_starts(
     world: World,
 ) -> None:
     """It waits for the commit of the start, and goes with whichever comes first (P3)."""
@@ -222,13 +222,13 @@ async def test_an_unreachable_approver_denies_only_what_asks(world: World) -> No
     world.model.will(asks_for(("look", "{}"), ("poke", "{}")))
     async with world.running() as house:
         await house.say("both")
-        looked, poked = results(world)
-        assert looked.startswith("`look` returned")
+        look_result, poked = results(world)
+        assert look_result.startswith("`look` returned")
         assert "no operator can be reached" in poked
         assert world.poke.runs == []
 
 
-async def test_a_conflict_that_nobody_expected_is_not_swallowed(world: World) -> None:
+async def test_an_unexpected_conflict_is_not_swallowed(world: World) -> None:
     """The turn stays the conversation's open one, and goes on after a pause (P1, P2)."""
     clashes: list[DurablePoint] = []
 
@@ -250,7 +250,7 @@ async def test_a_conflict_that_nobody_expected_is_not_swallowed(world: World) ->
 
 
 async def test_a_damaged_store_runs_nothing(world: World) -> None:
-    """A call without its row is nobody's call."""
+    """A call without its row has no owner."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")

@@ -32,16 +32,16 @@ FEW = 100
 
 
 class Rounds(ScriptedModel):
-    """A model that looks so often before it answers, and reports 1, 2, 4 … units for its requests.
+    """A model that makes tool calls before it answers, and reports 1, 2, 4 … units for its requests.
 
     Attributes:
-        looks: How often.
+        tool_calls: How many.
         hangs: The request that it doesn't end, by the results that it holds; None for none.
     """
 
-    def __init__(self, looks: int) -> None:
+    def __init__(self, tool_calls: int) -> None:
         super().__init__()
-        self.looks = looks
+        self.tool_calls = tool_calls
         self.hangs: int | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
@@ -51,10 +51,10 @@ class Rounds(ScriptedModel):
         yield TextDelta(text="so")
         if done == self.hangs:
             await asyncio.Event().wait()
-        if done < self.looks:
+        if done < self.tool_calls:
             yield ToolCallReady(call=call("look", arguments=f'{{"at": {done}}}'))
         yield usage
-        yield Finished(reason="tool_calls" if done < self.looks else "stop")
+        yield Finished(reason="tool_calls" if done < self.tool_calls else "stop")
 
 
 async def used(house: House) -> tuple[int, int]:
@@ -148,7 +148,7 @@ async def test_a_summary_whose_request_alone_is_reported_is_paid_for(world: Worl
     """A summary of hundreds of tokens, for each long conversation."""
     async with world.running() as house:
         await talk(house, world, 3)
-        world.model.otherwise((TextDelta(text="tulips " * FEW), *took(1)))
+        world.model.otherwise((TextDelta(text="tulips " * FEW), *answer_end(1)))
         await house.say("/compact")
         units, estimated = await used(house)
         assert (units, estimated > FEW) == (1, True)
@@ -157,12 +157,12 @@ async def test_a_summary_whose_request_alone_is_reported_is_paid_for(world: Worl
 async def test_an_answer_that_fails_after_it_began_is_paid_for(world: World) -> None:
     """One that was never begun costs nothing; what the endpoint reported is taken as it says."""
     away = ProviderUnreachable("`h:9` can't be reached")
-    said = UsageReported(usage=Usage(input_tokens=UNIT, output_tokens=7))
+    report = UsageReported(usage=Usage(input_tokens=UNIT, output_tokens=7))
     async with world.running() as house:
-        for answer, took in (((away,), (0, 0)), ((TextDelta(text="so"), said, away), (1, 7))):
+        for answer, expected in (((away,), (0, 0)), ((TextDelta(text="so"), report, away), (1, 7))):
             world.model.otherwise(answer)
             await house.say("hello")
-            assert await used(house) == took
+            assert await used(house) == expected
 
 
 async def test_a_request_that_a_person_stops_is_paid_for(world: World) -> None:
@@ -190,25 +190,25 @@ async def test_a_summary_that_breaks_off_is_paid_for(world: World) -> None:
         world.model.otherwise(facts, CUT)
         await house.say("/compact")
         assert house.texts()[-1] == "The model made no summary; nothing has changed."
-        _, both = await used(house)
+        _, with_facts = await used(house)
         world.model.otherwise(facts, (ProviderUnreachable("`h:9` can't be reached"),))
         await house.say("/compact")
-        _, one = await used(house)
-        assert both > one + FEW > 2 * FEW
+        _, alone = await used(house)
+        assert with_facts > alone + FEW > 2 * FEW
         world.model.otherwise(facts, (asyncio.Event(),))
         await house.say("/compact")
         await house.say("/stop")
         _, stopped = await used(house)
-        assert stopped > one + FEW
+        assert stopped > alone + FEW
 
 
 async def test_a_kill_behind_a_summary_that_failed_loses_nothing_of_it(world: World) -> None:
     """It is on record before the next request is made."""
     async with world.running() as house:
         await talk(house, world, 3)
-        world.model.otherwise(TOO_LONG, (*says("")[:-2], *took(1)), (asyncio.Event(),))
+        world.model.otherwise(TOO_LONG, (*says("")[:-2], *answer_end(1)), (asyncio.Event(),))
         await house.say("and now?")
-    world.model.otherwise(*[took(2)])
+    world.model.otherwise(*[answer_end(2)])
     async with world.running() as house:
         units, estimated = await used(house)
         assert (units, estimated > FEW) == (3, True)
@@ -222,7 +222,7 @@ async def test_a_title_that_breaks_off_is_paid_for(world: World) -> None:
         assert (await used(house))[1] > FEW
 
 
-def took(units: int) -> Answer:
+def answer_end(units: int) -> Answer:
     """The end of an answer that took so much."""
     usage = UsageReported(usage=Usage(input_tokens=units * UNIT))
     return (usage, Finished(reason="stop"))

@@ -100,21 +100,21 @@ class Watch(RuleBasedStateMachine):
         self.request = 0
         self.sent = False
         self.gate = self.append = self.compact = False
-        self.asks: list[ApprovalId] = []
+        self.approvals: list[ApprovalId] = []
         self.checks: list[ActionId] = []
         self.runs: list[ActionId] = []
 
     # --- what the machine asks for ---------------------------------------------------------------
 
-    def looks_at(self, name: str) -> bool:
-        """Whether a promise is watched; what is dear to look at is not looked at in vain."""
+    def is_watched(self, name: str) -> bool:
+        """Whether a promise is watched; expensive checks are skipped otherwise."""
         return self.watched in {"", name}
 
     def promise(self, name: str, *, kept: bool) -> None:
-        if not kept and self.looks_at(name):
+        if not kept and self.is_watched(name):
             raise BrokenPromise(name)
 
-    def happened(self, event: Event, entry: Entry | None = None) -> None:
+    def handle(self, event: Event, entry: Entry | None = None) -> None:
         assert self.state is not None
         if entry is not None:
             self.write(entry)
@@ -147,7 +147,7 @@ class Watch(RuleBasedStateMachine):
                 self.gate = True
             case signals.AwaitAnswers():
                 assert isinstance(self.state, Confirming)
-                self.asks = list(pending(self.state.batch))
+                self.approvals = list(pending(self.state.batch))
             case signals.CheckCalls():
                 self.check(effect.actions)
             case signals.RunCall():
@@ -172,7 +172,7 @@ class Watch(RuleBasedStateMachine):
         self.request, self.sent = request, False
 
     def check(self, names: tuple[ActionId, ...]) -> None:
-        self.promise("nothing runs before every ask ended", kept=not self.asks)
+        self.promise("nothing runs before every ask ended", kept=not self.approvals)
         for name in names:
             self.promise("nothing runs that is not approved", kept=name in self.approved)
         self.checks += names
@@ -186,7 +186,7 @@ class Watch(RuleBasedStateMachine):
             entries.Compacted(at=parts.AT, summary="", kept=0, usage=parts.USED),
             *(
                 entries.AnswerTaken(at=parts.AT, how="approved", approval=approval)
-                for approval in self.asks
+                for approval in self.approvals
             ),
             *(self.late_end(verdict) for verdict in self.verdicts if verdict.action),
         ]
@@ -199,7 +199,7 @@ class Watch(RuleBasedStateMachine):
         )
 
     def run(self, name: ActionId) -> None:
-        self.promise("nothing runs before every ask ended", kept=not self.asks)
+        self.promise("nothing runs before every ask ended", kept=not self.approvals)
         self.promise("nothing runs that is not approved", kept=name in self.approved)
         again = name in self.started and name not in self.idempotent
         self.promise("nothing runs twice unless idempotent", kept=not again)
