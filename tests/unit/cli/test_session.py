@@ -67,14 +67,14 @@ CARD = Card(
 
 
 class QuickClock(SystemClock):
-    """The real one, except that nobody waits long."""
+    """The real clock, with short sleeps."""
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(min(seconds, 0.001))
 
 
 class Bot:
-    """The daemon's side: it records what comes and answers as the test says."""
+    """The daemon's side: it records messages and answers as the test sets it up."""
 
     def __init__(self) -> None:
         self.bodies: list[object] = []
@@ -97,8 +97,8 @@ class Bot:
         self.bodies.append(envelope.body)
         self.came.put_nowait(envelope.body)
         if self.echoes and isinstance(envelope.body, Said):
-            said = self.answer(f"you said {envelope.body.text}", f"k{len(self.bodies)}")
-            self.outbox.create_task(said)
+            answered = self.answer(f"you said {envelope.body.text}", f"k{len(self.bodies)}")
+            self.outbox.create_task(answered)
         return Accepted()
 
     async def answer(self, text: str, key: str, *, draft: bool = False) -> None:
@@ -183,15 +183,15 @@ async def chat(
             terminal.press(CTRL_D)
 
 
-def ended(how: str, card: Card = CARD) -> Outcome:
-    approval, by = card.calls[0].approval, "" if how == "expired" else "operator"
+def ended(outcome: str, card: Card = CARD) -> Outcome:
+    approval, by = card.calls[0].approval, "" if outcome == "expired" else "operator"
     return Outcome(
         card=card,
-        endings=(Ending(approval=approval, how=how, by=by, at=EPOCH),),  # pyright: ignore[reportArgumentType]
+        endings=(Ending(approval=approval, how=outcome, by=by, at=EPOCH),),  # pyright: ignore[reportArgumentType]
     )
 
 
-async def test_what_is_typed_arrives_and_what_comes_is_shown(tmp_path: Path) -> None:
+async def test_a_typed_message_arrives_and_its_answer_is_shown(tmp_path: Path) -> None:
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         terminal.press(f"hello{ENTER}")
@@ -205,7 +205,7 @@ async def test_what_is_typed_arrives_and_what_comes_is_shown(tmp_path: Path) -> 
         assert terminal.text == "» hello\n» /stop now\n● hi there\n»"
 
 
-async def test_a_line_that_is_half_typed_survives_what_comes(tmp_path: Path) -> None:
+async def test_a_half_typed_line_survives_incoming_messages(tmp_path: Path) -> None:
     """An answer that grows, one that ends, and a card."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
@@ -232,7 +232,7 @@ async def test_a_line_is_edited_as_in_a_shell(tmp_path: Path) -> None:
         assert await bot.came.get() == Said(text="one two threee!")
 
 
-async def test_what_was_said_comes_back_with_the_up_arrow(tmp_path: Path) -> None:
+async def test_the_up_arrow_recalls_earlier_messages(tmp_path: Path) -> None:
     """Ctrl-R searches it, and Ctrl-C ends the search."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
@@ -257,8 +257,8 @@ async def test_what_was_said_comes_back_with_the_up_arrow(tmp_path: Path) -> Non
         assert await bot.came.get() == Said(text="second")
 
 
-async def test_what_was_said_in_another_session_comes_back_from_the_daemon(tmp_path: Path) -> None:
-    """There is no file of it that `/forget` and retention would not know."""
+async def test_the_history_of_other_sessions_comes_from_the_daemon(tmp_path: Path) -> None:
+    """No history file exists that `/forget` and retention would miss."""
     bot = Bot()
     async with bot_in(tmp_path, bot):
         bot.earlier = (
@@ -296,7 +296,7 @@ async def test_a_command_is_completed(tmp_path: Path) -> None:
 
 
 async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
-    """And is a message like any other when none is open, or the choice is not offered (P5)."""
+    """Without an open call, or for a choice that is not offered, it is a plain message (P5)."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         ref = await bot.channel.ask(OPERATOR, CARD)
@@ -312,10 +312,8 @@ async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
         assert await bot.came.get() == Said(text="a")
 
 
-async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
-    tmp_path: Path,
-) -> None:
-    """One ended and the next came before Enter was pressed; once more, and it is meant (P5)."""
+async def test_a_letter_typed_before_a_new_card_answers_no_card(tmp_path: Path) -> None:
+    """One card ended and the next came before Enter; the letter counts when it is typed again (P5)."""
     bot = Bot()
     call = replace(CARD.calls[0], approval=ApprovalId("a2"), summary="run `rm`")
     other = replace(CARD, key="c2", calls=(call,))
@@ -337,7 +335,7 @@ async def test_a_letter_that_may_have_been_typed_for_another_card_answers_none(
 async def test_on_a_terminal_a_true_mark_is_inverse_even_without_colours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a style, which no text has (no-color.org asks for no colours, not for no styles). P7."""
+    """Inverse is a style that no text can have (no-color.org is about colours, not styles). P7."""
     proof = CheckedReceipt(token="zc", tool="ls", summary="it", outcome="ok", at=EPOCH)
     bot = Bot()
     monkeypatch.setenv("NO_COLOR", "1")
@@ -367,7 +365,7 @@ PASTED = "\x1b[200~{}\x1b[201~"
     ],
 )
 async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path, keys: str) -> None:
-    """Who pasted it may not have read it (P5)."""
+    """The person may not have read the pasted text (P5)."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         ref = await bot.channel.ask(OPERATOR, CARD)
@@ -379,8 +377,8 @@ async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path, key
         assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
 
 
-async def test_a_letter_that_was_said_before_answers_no_call(tmp_path: Path) -> None:
-    """The up arrow and Enter say again what was said last, whatever that was (P5)."""
+async def test_a_recalled_letter_answers_no_call(tmp_path: Path) -> None:
+    """The up arrow and Enter repeat the last message as a message (P5)."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         terminal.press(f"a{ENTER}")
@@ -398,7 +396,7 @@ async def test_a_letter_that_was_said_before_answers_no_call(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("keys", [PASTED.format("one\r\n\r  two"), "one\r\r  two"])
 async def test_a_pasted_text_is_one_message_that_enter_sends(tmp_path: Path, keys: str) -> None:
-    """Also from a terminal that does not tell where a paste begins and ends."""
+    """Also from a terminal without bracketed paste."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
         terminal.press(keys)
@@ -408,8 +406,8 @@ async def test_a_pasted_text_is_one_message_that_enter_sends(tmp_path: Path, key
         assert await bot.came.get() == Said(text="one\n\n  two")
 
 
-async def test_what_a_pasted_text_holds_is_not_obeyed(tmp_path: Path) -> None:
-    """Neither in the input, nor when it is printed (P5, P7)."""
+async def test_control_characters_of_a_pasted_text_are_not_obeyed(tmp_path: Path) -> None:
+    """Neither in the input, nor in the output (P5, P7)."""
     bot = Bot()
     evil = "\x9b7m┌ olga asks\x1b[7m\x07"
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
@@ -421,8 +419,8 @@ async def test_what_a_pasted_text_holds_is_not_obeyed(tmp_path: Path) -> None:
         assert terminal.inverse == []
 
 
-# Whose width terminals differ in.
-ODD = (
+# Characters whose width differs between terminals.
+AMBIGUOUS_WIDTH = (
     "\t",
     "\u200b",
     "\u200d",
@@ -437,9 +435,9 @@ ODD = (
 )
 
 
-@pytest.mark.parametrize("sign", ODD)
+@pytest.mark.parametrize("sign", AMBIGUOUS_WIDTH)
 async def test_no_row_above_an_answer_is_erased(tmp_path: Path, sign: str) -> None:
-    """There may stand a card; terminals differ in how wide these signs are (P5)."""
+    """A card may be there; terminals differ in the width of these characters (P5)."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=40, rows=30) as terminal:
         await bot.channel.ask(OPERATOR, CARD)
@@ -455,10 +453,10 @@ async def test_no_row_above_an_answer_is_erased(tmp_path: Path, sign: str) -> No
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(20, 24), (40, 30), (120, 24)])
-async def test_in_a_window_of_another_size_nothing_that_was_printed_is_lost(
+async def test_resizing_the_window_loses_no_printed_text(
     tmp_path: Path, columns: int, rows: int
 ) -> None:
-    """Whatever the answer's rows have become, it grows on below what stands above it."""
+    """However the answer's rows were rewrapped, it grows on below the text above it."""
     bot = Bot()
     async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=60, rows=24) as terminal:
         await bot.answer("above", "k0")
@@ -474,7 +472,7 @@ async def test_in_a_window_of_another_size_nothing_that_was_printed_is_lost(
 
 
 async def test_a_long_answer_can_be_read_while_it_grows(tmp_path: Path) -> None:
-    """Its rows scroll away as they do anywhere, each of them once."""
+    """Its rows scroll away as usual, each of them once."""
     bot = Bot()
     lines = [f"line {number}." for number in range(200)]
     async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=40, rows=12) as terminal:
@@ -502,7 +500,7 @@ async def test_a_terminal_is_left_as_it_was_when_the_program_is_ended(tmp_path: 
 
 
 async def test_one_interrupt_stops_the_answer_and_two_leave(tmp_path: Path) -> None:
-    """What is typed stays, until Ctrl-C has nothing to stop."""
+    """Typed text stays until Ctrl-C has nothing to stop."""
     bot = Bot()
     async with bot_in(tmp_path, bot):
         with emulated_terminal() as terminal:
@@ -525,7 +523,7 @@ async def test_one_interrupt_stops_the_answer_and_two_leave(tmp_path: Path) -> N
     assert terminal.text.endswith("● … _Stopped._")
 
 
-async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(tmp_path: Path) -> None:
+async def test_a_pipe_sends_line_after_line_and_waits_for_the_last_answer(tmp_path: Path) -> None:
     """No prompt, no colour, each answer once."""
     bot = Bot()
     bot.echoes = True
@@ -537,7 +535,7 @@ async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(tmp_p
 
 
 async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
-    """A card that waits is what the next line is for."""
+    """The next line answers the open card."""
     bot = Bot()
     bot.busy = 1
     async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
@@ -556,7 +554,7 @@ async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
 
 
 async def test_a_command_without_an_answer_does_not_hold_up_a_pipe(tmp_path: Path) -> None:
-    """A daemon with nothing to do has nothing more to say."""
+    """An idle daemon sends no further message."""
     bot = Bot()
     async with bot_in(tmp_path, bot):
         sitting = Sitting(tmp_path, bot)
@@ -576,7 +574,7 @@ async def test_a_daemon_that_others_keep_busy_does_not_hold_up_a_pipe(tmp_path: 
 
 
 async def test_a_script_that_ends_with_a_card_open_ends(tmp_path: Path) -> None:
-    """Nobody can answer it from here, and it may wait for a quarter of an hour (P10)."""
+    """The script can't answer it, and it may wait for a quarter of an hour (P10)."""
     bot = Bot()
     bot.busy = 1
     async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
@@ -588,8 +586,8 @@ async def test_a_script_that_ends_with_a_card_open_ends(tmp_path: Path) -> None:
         assert isinstance(await running, Unanswered)
 
 
-async def test_a_script_does_not_wait_for_a_daemon_that_stays_away(tmp_path: Path) -> None:
-    """What was said and not stored is not waited for either (P10)."""
+async def test_a_script_does_not_wait_for_a_daemon_that_is_gone(tmp_path: Path) -> None:
+    """Nor for messages that were not stored (P10)."""
     bot = Bot()
     bot.echoes = True
     async with asyncio.TaskGroup() as group:
@@ -612,7 +610,7 @@ async def ending_of(sitting: Sitting) -> ZeroclawError | None:
 
 
 async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:
-    """Once for each call, and it ends with the answer."""
+    """It approves each call once, and ends with the answer."""
     bot = Bot()
     bot.busy = 1
     async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
@@ -629,8 +627,8 @@ async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:
     assert sitting.written.endswith("done\n")
 
 
-async def test_after_a_restart_of_the_daemon_nothing_typed_is_lost(tmp_path: Path) -> None:
-    """P1: what was not known to be stored is written again, under its own id."""
+async def test_a_restart_of_the_daemon_loses_no_message(tmp_path: Path) -> None:
+    """P1: a message that is not known to be stored is sent again, under its own id."""
     bot, again = Bot(), Bot()
     async with AsyncExitStack() as stack:
         async with bot_in(tmp_path, bot):
@@ -645,8 +643,8 @@ async def test_after_a_restart_of_the_daemon_nothing_typed_is_lost(tmp_path: Pat
             await stack.aclose()
 
 
-async def test_a_daemon_that_is_not_up_yet_is_waited_for(tmp_path: Path) -> None:
-    """After a restart its socket answers before the terminal channel does; that ends no session."""
+async def test_a_session_waits_for_a_daemon_that_is_starting(tmp_path: Path) -> None:
+    """After a restart its socket answers before the terminal channel; the session goes on."""
     bot, again = Bot(), Bot()
     refused = asyncio.Event()
 
@@ -666,8 +664,8 @@ async def test_a_daemon_that_is_not_up_yet_is_waited_for(tmp_path: Path) -> None
             await stack.aclose()
 
 
-async def test_what_could_not_be_stored_is_written_again(tmp_path: Path) -> None:
-    """A full disk that is mended costs nobody a message."""
+async def test_a_message_that_could_not_be_stored_is_sent_again(tmp_path: Path) -> None:
+    """A full disk loses no message once there is room again."""
     bot = Bot()
     bot.refusals = 2
     async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
@@ -687,8 +685,8 @@ async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None
             await Sitting(tmp_path, bot).run()
 
 
-async def test_what_finds_no_connection_waits_for_the_next_one(tmp_path: Path) -> None:
-    """It is kept; it is not forgotten."""
+async def test_a_message_without_a_connection_waits_for_the_next_one(tmp_path: Path) -> None:
+    """The message is sent once there is a connection."""
     link = Link(tmp_path, clock=QuickClock(), token=CountingIds().ulid)
     for number in range(5):
         link.say(str(number))

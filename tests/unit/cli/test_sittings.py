@@ -25,13 +25,13 @@ CONFIG = '[provider]\nkind = "scripted"\nscript = "{script}"\n\n[channels.web]\n
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Nothing of this user; what is temporary is below `home` too."""
+    """An environment without this user's settings; temporary files are below `home` too."""
     empty = dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME", "ZEROCLAW_CONFIG"), "")
     return {**os.environ, **empty, "HOME": str(home), "TMPDIR": str(home)}
 
 
 def zeroclaw(home: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    """A command from its start to its end."""
+    """Run a command to its end."""
     return subprocess.run(
         [sys.executable, "-m", "zeroclaw", *arguments],
         input=typed,
@@ -44,13 +44,13 @@ def zeroclaw(home: Path, *arguments: str, typed: str = "") -> subprocess.Complet
 
 @pytest.fixture
 def short() -> Generator[Path]:
-    """An empty directory with a short path: sockets come below it, and theirs are bounded."""
+    """An empty directory with a short path: sockets are made below it, whose paths are limited in length."""
     with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory:
         yield Path(directory)
 
 
 def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
-    """In a temporary place that is gone afterwards, without network and key."""
+    """In a temporary directory, without network and key."""
     done = zeroclaw(short, "demo", "--auto")
     assert (done.returncode, done.stderr) == (0, "")
     order = [
@@ -67,10 +67,10 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_sign_that_the_terminal_does_not_have_is_shown_by_its_number(
+def test_a_character_unknown_to_the_terminal_is_shown_by_its_number(
     short: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    """Of an older locale, `de_DE@euro` say; nothing is left out, and nothing ends by it (P10)."""
+    """With an older locale such as `de_DE@euro`; nothing is left out, and the program goes on (P10)."""
     monkeypatch.setenv("PYTHONIOENCODING", encoding)
     (short / "script.toml").write_text(SCRIPT)
     (short / "c.toml").write_text(CONFIG.format(script=short / "script.toml"))
@@ -80,35 +80,35 @@ def test_a_sign_that_the_terminal_does_not_have_is_shown_by_its_number(
     assert (shown.returncode, shown.stderr) == (0, "")
 
 
-def test_a_text_in_another_encoding_is_read_all_the_same(
+def test_a_text_in_another_encoding_can_be_read(
     short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P10: what stands around a receipt, from an older file say."""
+    """P10: the text around a receipt may be from an older file."""
     (short / "script.toml").write_text(SCRIPT)
     (short / "c.toml").write_text(CONFIG.format(script=short / "script.toml"))
     at = ("--config", str(short / "c.toml"))
     zeroclaw(short, "chat", *at, typed="hello\n")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     done = zeroclaw(short, "receipts", "verify", "-", *at, typed="ä")
-    said = (1, "", "zeroclaw: there is no receipt in this text\n")
-    assert (done.returncode, done.stdout, done.stderr) == said
+    expected = (1, "", "zeroclaw: there is no receipt in this text\n")
+    assert (done.returncode, done.stdout, done.stderr) == expected
 
 
-def test_a_demo_that_nobody_can_answer_ends_and_says_how_to_see_it(short: Path) -> None:
-    """P10: it does not wait for the card's time to run out."""
+def test_a_demo_without_a_terminal_ends_and_says_how_to_see_it(short: Path) -> None:
+    """P10: it does not wait for the card's deadline."""
     demo = f'"{sys.executable}" -m zeroclaw demo'
-    both = subprocess.run(  # at once, for each takes its time
+    processes = subprocess.run(  # at once, for each takes its time
         ["sh", "-c", f'{demo} <&- & {demo} </dev/null; other=$?; wait $!; echo " $?" $other'],
         capture_output=True,
         text=True,
         check=False,
         env=environment(short),
     )
-    assert both.stdout.endswith(" 1 1\n")
-    (line,) = {*both.stderr.splitlines()}
+    assert processes.stdout.endswith(" 1 1\n")
+    (line,) = {*processes.stderr.splitlines()}
     assert line.startswith("zeroclaw: the demo waits for your approval")
     assert line.endswith("demo --auto`")
-    assert both.stderr == f"{line}\n" * 2
+    assert processes.stderr == f"{line}\n" * 2
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def configured(short: Path) -> Path:
 
 
 def test_a_pipe_into_chat_starts_a_daemon_and_ends_it(short: Path, configured: Path) -> None:
-    """Twice, so that the first has let go of everything; and the conversation is still there."""
+    """Twice, so the first must have released everything; the conversation is still there."""
     for text in ("one", "two"):
         done = zeroclaw(short, "chat", "--config", str(configured), typed=f"{text}\n")
         assert (done.returncode, done.stdout, done.stderr) == (0, f"● you said {text}\n", "")
@@ -129,12 +129,10 @@ def test_a_pipe_into_chat_starts_a_daemon_and_ends_it(short: Path, configured: P
 
 
 @pytest.mark.parametrize(
-    ("sink", "said"),
+    ("sink", "error"),
     [(">/dev/full", "zeroclaw: it can't go on: no space left on device\n"), ("| true", "")],
 )
-def test_an_output_that_takes_nothing_ends_a_chat(
-    short: Path, configured: Path, sink: str, said: str
-) -> None:
+def test_a_broken_output_ends_a_chat(short: Path, configured: Path, sink: str, error: str) -> None:
     """One line where the disk is full, none where the reader is gone (P10)."""
     chat = f'"{sys.executable}" -m zeroclaw chat --config "{configured}"'
     done = subprocess.run(
@@ -144,11 +142,11 @@ def test_an_output_that_takes_nothing_ends_a_chat(
         check=False,
         env=environment(short),
     )
-    assert (done.stdout, done.stderr) == ("", said)
+    assert (done.stdout, done.stderr) == ("", error)
 
 
 def test_a_line_longer_than_the_daemon_reads_ends_a_script(short: Path, configured: Path) -> None:
-    """P10: it is not sent again and again to a daemon that hangs up."""
+    """P10: it is not resent again and again to a daemon that closes the connection."""
     done = zeroclaw(short, "chat", "--config", str(configured), typed="x" * 1_100_000)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
@@ -156,10 +154,10 @@ def test_a_line_longer_than_the_daemon_reads_ends_a_script(short: Path, configur
     assert line.endswith("more than the daemon reads at once: 1,048,576; send less")
 
 
-def test_a_log_that_can_not_be_written_is_told_before_the_daemon_starts(
+def test_an_unwritable_log_is_reported_before_the_daemon_starts(
     short: Path, configured: Path
 ) -> None:
-    """On a full disk all that a daemon says of it is lost, for it would stand there (P10)."""
+    """On a full disk the daemon's own error would be lost with the log (P10)."""
     (short / "data").mkdir()
     (short / "data" / "chat.log").symlink_to("/dev/full")
     place = ("--config", str(configured), "--data-dir", str(short / "data"))
@@ -169,7 +167,7 @@ def test_a_log_that_can_not_be_written_is_told_before_the_daemon_starts(
 
 
 def test_a_daemon_that_cannot_start_says_why(short: Path, configured: Path) -> None:
-    """P10: its own last words, not that a socket is missing."""
+    """P10: its own last error, not that a socket is missing."""
     configured.write_text("autonomy = 3\nlanguage = 4\n", encoding="utf-8")
     done = zeroclaw(short, "chat", "--config", str(configured), typed="hi\n")
     assert (done.returncode, done.stdout) == (2, "")
@@ -177,10 +175,10 @@ def test_a_daemon_that_cannot_start_says_why(short: Path, configured: Path) -> N
     assert [fault.partition(":")[0] for fault in faults] == ["autonomy", "language"]
 
 
-def test_a_person_at_a_plain_terminal_is_told_that_a_daemon_starts(
+def test_a_plain_terminal_shows_that_a_daemon_starts(
     short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that moves no cursor, such as an editor's, has no prompt that would come."""
+    """A terminal without cursor control, such as an editor's, shows no prompt meanwhile."""
     monkeypatch.setenv("TERM", "dumb")
     outer, inner = pty.openpty()
     command = [sys.executable, "-m", "zeroclaw", "chat", "--config", str(configured)]
@@ -200,10 +198,10 @@ def test_a_person_at_a_plain_terminal_is_told_that_a_daemon_starts(
         os.close(outer)
 
 
-def test_a_pipe_needs_nothing_that_a_terminal_needs(
+def test_a_pipe_loads_no_terminal_modules(
     short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does it wait until that is loaded."""
+    """Nor does it load those modules."""
     Path(short, "prompt_toolkit.py").write_text("raise ImportError", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(short))
     done = zeroclaw(short, "chat", "--config", str(configured), typed=f"{'hi ' * 500}\n")
@@ -211,10 +209,10 @@ def test_a_pipe_needs_nothing_that_a_terminal_needs(
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
-def test_a_terminal_has_its_echo_back_when_the_program_is_ended(
+def test_a_terminal_gets_its_echo_back_when_the_program_is_killed(
     ending: signal.Signals, short: Path, configured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program reads keys one by one; a signal would leave the terminal so."""
+    """The program reads keys one by one; a signal would leave the terminal in that mode."""
     monkeypatch.setenv("TERM", "xterm")
     outer, inner = pty.openpty()
     before = termios.tcgetattr(inner)
@@ -242,7 +240,7 @@ def test_a_terminal_has_its_echo_back_when_the_program_is_ended(
 async def begun(
     home: Path, *arguments: str, typed: str, shows: str, errors: int | None = None
 ) -> asyncio.subprocess.Process:
-    """A sitting that has shown some words and goes on."""
+    """Start a process, and wait until it has printed some words."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "zeroclaw", *arguments),
         stdin=asyncio.subprocess.PIPE,
@@ -260,22 +258,24 @@ async def begun(
 
 
 def daemon_of(data: Path) -> int:
-    """The process id of the daemon that listens in a data directory, by the kernel's word."""
+    """The process id, from the kernel, of the daemon that listens in a data directory."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(str(data / FILE))
-        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
-    return int(struct.unpack("iII", told)[0])
+        credentials = asking.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII")
+        )
+    return int(struct.unpack("iII", credentials)[0])
 
 
 def only_one_in(directory: Path) -> Path:
-    (found,) = directory.iterdir()
-    return found
+    (path,) = directory.iterdir()
+    return path
 
 
 async def test_a_chat_that_is_killed_takes_its_daemon_with_it(
     short: Path, configured: Path
 ) -> None:
-    """And the daemon ends in order: what it was doing is written down."""
+    """The daemon shuts down in order: its work is stored."""
     data = short / "data"
     options = ("--config", str(configured), "--data-dir", str(data))
     chat = await begun(short, "chat", *options, typed="hi\n", shows="you said hi")
@@ -287,7 +287,7 @@ async def test_a_chat_that_is_killed_takes_its_daemon_with_it(
 
 
 async def test_a_demo_that_is_killed_takes_its_daemon_with_it(short: Path) -> None:
-    """While a call waits for an approval that nobody can give any more."""
+    """It ends while a call waits for an approval that can no longer come."""
     demo = await begun(short, "demo", typed="", shows="a = Approve once")
     daemon = daemon_of(await asyncio.to_thread(only_one_in, short) / "data")
     demo.kill()
@@ -296,23 +296,23 @@ async def test_a_demo_that_is_killed_takes_its_daemon_with_it(short: Path) -> No
 
 
 async def test_a_demo_whose_daemon_is_killed_says_so(short: Path) -> None:
-    """And points to no file, for its directory is thrown away (P10)."""
+    """It names no file, since its directory is deleted (P10)."""
     shows, errors = "a = Approve once", asyncio.subprocess.PIPE
     demo = await begun(short, "demo", typed="", shows=shows, errors=errors)
     os.kill(daemon_of(await asyncio.to_thread(only_one_in, short) / "data"), signal.SIGKILL)
-    _, said = await demo.communicate()
-    assert b"the daemon was killed by signal 9 and said nothing" in said
-    assert b"chat.log" not in said
+    _, output = await demo.communicate()
+    assert b"the daemon was killed by signal 9 and said nothing" in output
+    assert b"chat.log" not in output
 
 
-def test_a_daemon_without_a_parent_does_not_begin(short: Path, configured: Path) -> None:
-    """Its parent was killed while it started: it is up for no time, and ends in order."""
+def test_a_daemon_whose_parent_is_gone_does_not_start(short: Path, configured: Path) -> None:
+    """If its parent was killed meanwhile it shuts down in order at once."""
     done = zeroclaw(short, "run", "--until-stdin-ends", "--config", str(configured))
     assert (done.returncode, " stopping " in done.stderr) == (0, True)
 
 
-def test_a_greeting_that_can_not_be_written_ends_no_daemon(short: Path, configured: Path) -> None:
-    """Its output may go to a log on another disk, which is full: bots go on all the same."""
+def test_an_unwritable_greeting_does_not_end_the_daemon(short: Path, configured: Path) -> None:
+    """Its output may go to a log on another, full disk: the daemon goes on all the same."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [
@@ -330,7 +330,7 @@ def test_a_greeting_that_can_not_be_written_ends_no_daemon(short: Path, configur
 
 
 def test_a_lifeline_has_to_be_a_pipe(short: Path, configured: Path) -> None:
-    """A file or a terminal tells nothing about a parent (P10)."""
+    """A file or a terminal does not show the end of a parent (P10)."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "zeroclaw", "run"),

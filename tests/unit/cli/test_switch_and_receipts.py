@@ -49,10 +49,10 @@ def run(*arguments: str, typed: str = "") -> tuple[int, str, str]:
 @asynccontextmanager
 async def daemon(place: Path, name: str, reply: Line) -> AsyncGenerator[list[Line]]:
     """A control socket that answers one call."""
-    asked: list[Line] = []
+    calls: list[Line] = []
 
     async def reply_to(line: Line) -> Line:
-        asked.append(line)
+        calls.append(line)
         return reply
 
     control = Control(place, log=no_log)
@@ -62,13 +62,13 @@ async def daemon(place: Path, name: str, reply: Line) -> AsyncGenerator[list[Lin
         task = group.create_task(control.serve(ready.set))
         await ready.wait()
         try:
-            yield asked
+            yield calls
         finally:
             task.cancel()
 
 
-async def on_record(place: Path) -> list[str]:
-    """What the daemon's audit tells, which is whole."""
+async def audit_kinds(place: Path) -> list[str]:
+    """The kinds of entries in the daemon's audit, which is intact."""
     store = await open_store(place, clock=ManualClock())
     try:
         assert isinstance(await verify_stream(store, STREAM), audit.Intact)
@@ -78,8 +78,8 @@ async def on_record(place: Path) -> list[str]:
     return [entry.kind for entry in map(audit.read, bodies) if isinstance(entry, audit.Entry)]
 
 
-async def halted(place: Path) -> str:
-    """Who halted everything, as the next daemon will find it."""
+async def halted_by(place: Path) -> str:
+    """The person who halted, as stored for the next daemon."""
     store = await open_store(place, clock=ManualClock())
     try:
         halt = await last_halt(store)
@@ -89,7 +89,7 @@ async def halted(place: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("count", "said"),
+    ("count", "message"),
     [
         (0, "no browser was logged in\n"),
         (1, "1 browser is logged out\n"),
@@ -97,22 +97,22 @@ async def halted(place: Path) -> str:
     ],
 )
 async def test_every_browser_is_logged_out_by_the_daemon(
-    count: int, said: str, tmp_path: Path
+    count: int, message: str, tmp_path: Path
 ) -> None:
-    async with daemon(tmp_path, "logout", {"sessions": count}) as asked:
-        told = await asyncio.to_thread(run, "logout", "--data-dir", str(tmp_path))
-    assert (told, asked) == ((0, said, ""), [{"call": "logout"}])
+    async with daemon(tmp_path, "logout", {"sessions": count}) as calls:
+        result = await asyncio.to_thread(run, "logout", "--data-dir", str(tmp_path))
+    assert (result, calls) == ((0, message, ""), [{"call": "logout"}])
 
 
 def test_without_a_daemon_sessions_end_in_their_file(tmp_path: Path) -> None:
-    """The path stays, and with it bookmarks; a file that can't be written is told of (P10)."""
+    """The path and bookmarks stay; an unwritable file is reported (P10)."""
     ends_at = datetime(2999, 1, 1, tzinfo=UTC)
     file = tmp_path / SESSIONS
     file.write_bytes(write_sessions(Logins(path="secret", sessions={"a": ends_at})))
     blocked = tmp_path / f"{SESSIONS}.new"
     blocked.mkdir()
-    code, _, why = run("logout", "--data-dir", str(tmp_path))
-    assert (code, f"`{file}` can't be written: is a directory" in why) == (1, True)
+    code, _, message = run("logout", "--data-dir", str(tmp_path))
+    assert (code, f"`{file}` can't be written: is a directory" in message) == (1, True)
     blocked.rmdir()
     assert run("logout", "--data-dir", str(tmp_path)) == (0, "1 browser is logged out\n", "")
     assert read_sessions(file.read_bytes()) == Logins(path="secret")
@@ -120,30 +120,30 @@ def test_without_a_daemon_sessions_end_in_their_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["logout", "halt", "status"])
-async def test_a_daemon_of_another_user_is_not_taken_for_none(
+async def test_another_users_daemon_is_not_taken_for_none(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its sessions live on in its memory, whatever the file says."""
+    """Its sessions stay in its memory, whatever the file says."""
     file, ends_at = tmp_path / SESSIONS, datetime(2999, 1, 1, tzinfo=UTC)
-    kept = write_sessions(Logins(path="secret", sessions={"a": ends_at}))
-    await asyncio.to_thread(file.write_bytes, kept)
-    async with daemon(tmp_path, command, {"sessions": 1}) as asked:
+    stored = write_sessions(Logins(path="secret", sessions={"a": ends_at}))
+    await asyncio.to_thread(file.write_bytes, stored)
+    async with daemon(tmp_path, command, {"sessions": 1}) as calls:
         me = os.getuid()
         monkeypatch.setattr(os, "getuid", lambda: me + 1)
         code, out, err = await asyncio.to_thread(run, command, "--data-dir", str(tmp_path))
-    assert (code, out, "try again as that user" in err, asked) == (3, "", True, [])
-    assert await asyncio.to_thread(file.read_bytes) == kept
+    assert (code, out, "try again as that user" in err, calls) == (3, "", True, [])
+    assert await asyncio.to_thread(file.read_bytes) == stored
 
 
 def test_no_browser_is_logged_out_under_a_daemon_that_starts(tmp_path: Path) -> None:
-    """It has read the sessions already, and does not answer yet."""
+    """It has already read the sessions, and does not answer yet."""
     file = tmp_path / SESSIONS
-    kept = write_sessions(Logins(path="secret", sessions={"a": datetime(2999, 1, 1, tzinfo=UTC)}))
-    file.write_bytes(kept)
+    stored = write_sessions(Logins(path="secret", sessions={"a": datetime(2999, 1, 1, tzinfo=UTC)}))
+    file.write_bytes(stored)
     opened = open_for_writing(tmp_path)
     code, out, err = run("logout", "--data-dir", str(tmp_path))
     opened.close()
-    assert (code, out, "does not listen" in err, file.read_bytes()) == (3, "", True, kept)
+    assert (code, out, "does not listen" in err, file.read_bytes()) == (3, "", True, stored)
 
 
 def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None:
@@ -154,29 +154,29 @@ def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None
         "no daemon runs; the next one starts halted, until "
         f"`zeroclaw resume --data-dir {tmp_path}`\n",
     )
-    assert asyncio.run(halted(tmp_path)) == "the operator on this machine"
+    assert asyncio.run(halted_by(tmp_path)) == "the operator on this machine"
     assert run("resume", *place)[:2] == (0, "no daemon runs; the next one starts as usual\n")
-    assert asyncio.run(halted(tmp_path)) == ""
-    assert asyncio.run(on_record(tmp_path)) == ["halted", "resumed"]
+    assert asyncio.run(halted_by(tmp_path)) == ""
+    assert asyncio.run(audit_kinds(tmp_path)) == ["halted", "resumed"]
 
 
 @pytest.mark.parametrize(
-    ("command", "before", "said"),
+    ("command", "before", "message"),
     [
         ("halt", False, "halted: "),
         ("resume", True, "going on: "),
         ("resume", False, "nothing was halted"),
     ],
 )
-async def test_a_running_daemon_is_told(
-    tmp_path: Path, command: str, before: bool, said: str
+async def test_a_running_daemon_gets_the_switch(
+    tmp_path: Path, command: str, before: bool, message: str
 ) -> None:
-    """It stores the switch itself, and ends what runs."""
-    now = {"halted": command == "halt", "before": before}
-    async with daemon(tmp_path, command, now) as asked:
+    """The daemon stores the switch itself, and stops running turns."""
+    answer = {"halted": command == "halt", "before": before}
+    async with daemon(tmp_path, command, answer) as calls:
         code, out, _ = await asyncio.to_thread(run, command, "--data-dir", str(tmp_path))
-    assert (code, out.startswith(said)) == (0, True)
-    assert asked == [{"call": command, "by": "the operator on this machine"}]
+    assert (code, out.startswith(message)) == (0, True)
+    assert calls == [{"call": command, "by": "the operator on this machine"}]
 
 
 @pytest.mark.parametrize(
@@ -206,22 +206,22 @@ async def test_a_running_daemon_is_told(
         ),
     ],
 )
-async def test_a_receipt_is_told_true_from_false(
+async def test_true_and_false_receipts_are_distinguished(
     tmp_path: Path, shown: Line, verdict: str, code: int
 ) -> None:
-    """P7; a false one is a failure. A text may be longer than the daemon takes."""
+    """P7; a false one fails the command. A text may be longer than the daemon accepts."""
     text = f"{'see ' * 500_000}{TOKEN}\n"
-    async with daemon(tmp_path, "receipts", {"receipts": [shown]}) as asked:
+    async with daemon(tmp_path, "receipts", {"receipts": [shown]}) as calls:
         done = await asyncio.to_thread(
             run, "receipts", "verify", "-", "--data-dir", str(tmp_path), typed=text
         )
     assert done == (code, f"{TOKEN}: {verdict}\n", "")
-    assert asked == [{"call": "receipts", "text": TOKEN}]
+    assert calls == [{"call": "receipts", "text": TOKEN}]
     assert line(shown) == f"{TOKEN}: {verdict}"
 
 
-def test_no_name_of_a_tool_is_a_verdict() -> None:
-    """A model made it up; it stands on one line, in quotes (P7)."""
+def test_a_tools_name_can_not_pass_for_a_verdict() -> None:
+    """A model may invent it; it is shown on one line, in quotes (P7)."""
     made_up = {
         **VALID,
         "tool": f"x\n{TOKEN}: valid; shell, ok, now\x1b[2J · `",
@@ -233,7 +233,7 @@ def test_no_name_of_a_tool_is_a_verdict() -> None:
     )
 
 
-async def test_receipts_come_as_json_too(tmp_path: Path) -> None:
+async def test_receipts_can_be_printed_as_json(tmp_path: Path) -> None:
     async with daemon(tmp_path, "receipts", {"receipts": [VALID]}):
         done = await asyncio.to_thread(
             run, "receipts", "verify", TOKEN, "--json", "--data-dir", str(tmp_path)
@@ -242,7 +242,7 @@ async def test_receipts_come_as_json_too(tmp_path: Path) -> None:
 
 
 async def test_a_text_without_a_receipt_is_a_failure(tmp_path: Path) -> None:
-    """A script that checks must not take silence for a yes."""
+    """A checking script must not take silence for success."""
     async with daemon(tmp_path, "receipts", {"receipts": []}):
         done = await asyncio.to_thread(
             run, "receipts", "verify", "hello", "--data-dir", str(tmp_path)
@@ -250,18 +250,18 @@ async def test_a_text_without_a_receipt_is_a_failure(tmp_path: Path) -> None:
     assert done == (1, "", "zeroclaw: there is no receipt in this text\n")
 
 
-async def test_without_a_daemon_the_store_is_asked(tmp_path: Path) -> None:
-    """Nobody issued this one; and where there is no store, none is made."""
+async def test_without_a_daemon_receipts_are_checked_in_the_store(tmp_path: Path) -> None:
+    """This receipt was never issued; a missing store is not made."""
     with pytest.raises(StoreUnusable, match="holds no data yet"):
         await receipts_in(tmp_path / "nowhere", TOKEN)
     assert not (tmp_path / "nowhere").exists()
     store = await open_store(tmp_path, clock=ManualClock())
     await store.aclose()
-    (found,) = await receipts_in(tmp_path, TOKEN)
-    assert (found["token"], found["verdict"]) == (TOKEN, "false")
+    (receipt,) = await receipts_in(tmp_path, TOKEN)
+    assert (receipt["token"], receipt["verdict"]) == (TOKEN, "false")
 
 
-async def test_an_error_of_the_daemon_is_ours(tmp_path: Path) -> None:
+async def test_an_error_of_the_daemon_fails_the_command(tmp_path: Path) -> None:
     """P10."""
     async with daemon(tmp_path, "status", {"error": "the disk is full"}):
         with pytest.raises(DaemonRefused, match="the disk is full"):
@@ -288,17 +288,17 @@ STATUS: Line = {
 }
 
 
-def test_a_status_reads_well() -> None:
-    """What is wrong is said beside what it is wrong with."""
-    told = [*lines(msgspec.convert(STATUS, Status))]
-    assert told[0:3] == [
+def test_a_status_is_readable_text() -> None:
+    """Each fault is beside the part that it concerns."""
+    printed = [*lines(msgspec.convert(STATUS, Status))]
+    assert printed[0:3] == [
         "zeroclaw   0.1.0",
         "HALTED     by ann; `zeroclaw resume` goes on",
         "model      small; failures in a row: 6, see `zeroclaw doctor`",
     ]
-    assert told[3] == "channels   mail down since ?: wrong password"
-    assert told[4].startswith("           web up since ")
-    assert told[5:] == [
+    assert printed[3] == "channels   mail down since ?: wrong password"
+    assert printed[4].startswith("           web up since ")
+    assert printed[5:] == [
         "work       1 at work, 2 waiting, 5 to be sent",
         "approvals  3 to answer; `/pending` in a chat lists them",
         "strangers  4 messages dropped on mail",
@@ -308,7 +308,7 @@ def test_a_status_reads_well() -> None:
     ]
 
 
-async def test_a_status_for_machines_is_what_the_daemon_said(tmp_path: Path) -> None:
+async def test_a_json_status_is_the_daemons_answer(tmp_path: Path) -> None:
     async with daemon(tmp_path, "status", STATUS):
         code, out, _ = await asyncio.to_thread(run, "status", "--json", "--data-dir", str(tmp_path))
     assert code == 0

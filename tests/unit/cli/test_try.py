@@ -11,14 +11,14 @@ from zeroclaw.host.control import Control
 
 async def test_a_page_is_opened_once_each_channel_is_up_or_has_failed(tmp_path: Path) -> None:
     """A mail from before the first connection counts as read, and would never be answered."""
-    seen = [
+    statuses = [
         {"email": {"condition": "starting"}, "terminal": {"condition": "up"}},
         {"email": {"condition": "starting"}, "terminal": {"condition": "up"}},
         {"email": {"condition": "waiting"}, "terminal": {"condition": "up"}},
     ]
 
-    async def status(_asked: Mapping[str, object]) -> Mapping[str, object]:
-        return {"channels": seen.pop(0)}
+    async def status(_request: Mapping[str, object]) -> Mapping[str, object]:
+        return {"channels": statuses.pop(0)}
 
     control, ready = Control(tmp_path, log=Facts()), asyncio.Event()
     control.call("status", status)
@@ -27,4 +27,4 @@ async def test_a_page_is_opened_once_each_channel_is_up_or_has_failed(tmp_path: 
         await ready.wait()
         await until_connected(tmp_path)
         serving.cancel()
-    assert seen == []
+    assert statuses == []

@@ -33,14 +33,14 @@ async def run(place: Path, *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("by", "first", "last"), [("day", "2026-01-01", "2026-01-02"), ("person", "ann", "bob")]
 )
-async def test_the_sums_are_of_what_is_asked_for(
+async def test_usage_is_summed_by_the_given_option(
     tmp_path: Path, by: str, first: str, last: str
 ) -> None:
-    """A line each, and one for all of them."""
+    """One line each, and one for the total."""
     reply: Mapping[str, object] = {"used": USED}
-    async with daemon(tmp_path, "usage", reply) as asked:
+    async with daemon(tmp_path, "usage", reply) as calls:
         code, out = await run(tmp_path, "--by", by, "--days", "7")
-        assert asked == [{"call": "usage", "days": 7}]
+        assert calls == [{"call": "usage", "days": 7}]
     lines = [line.split() for line in out.splitlines()]
     assert (code, lines[0][:2]) == (0, [by, "turns"])
     assert lines[1] == [first, "2", "1,200", "200", "30", "1.5000"]
@@ -50,14 +50,14 @@ async def test_the_sums_are_of_what_is_asked_for(
     assert "list prices" in out
 
 
-async def test_one_line_holds_all_of_one_model(tmp_path: Path) -> None:
-    """Whoever used it."""
+async def test_a_models_usage_is_one_line(tmp_path: Path) -> None:
+    """The sum of all people."""
     async with daemon(tmp_path, "usage", {"used": USED}):
         _, out = await run(tmp_path, "--by", "model")
     assert [line.split()[:2] for line in out.splitlines()[1:3]] == [["m", "3"], ["all", "3"]]
 
 
-async def test_machines_get_all_of_it(tmp_path: Path) -> None:
+async def test_json_has_all_rows(tmp_path: Path) -> None:
     """By day, person and model."""
     async with daemon(tmp_path, "usage", {"used": USED}):
         _, out = await run(tmp_path, "--json")
@@ -65,7 +65,7 @@ async def test_machines_get_all_of_it(tmp_path: Path) -> None:
 
 
 async def test_it_works_without_a_daemon(tmp_path: Path) -> None:
-    """From the store, where one is; a mistyped directory gets none, and a reading no file."""
+    """It reads the store if there is one; a mistyped directory gets none, and reading makes no file."""
     assert await run(tmp_path / "mistyped") == (1, "")
     assert await asyncio.to_thread(os.listdir, tmp_path) == []
     await (await open_store(tmp_path, clock=ManualClock())).aclose()

@@ -68,8 +68,13 @@ def card(*calls: Line) -> Line:
     return {**item("", key="c1", kind="card"), "card": shown}
 
 
-def ended(how: str, by: str = "ann", reason: str = "") -> Line:
-    return {"how": how, "said": f"{how} by {by}" if by else how, "at": AT, "reason": reason}
+def ended(outcome: str, by: str = "ann", reason: str = "") -> Line:
+    return {
+        "how": outcome,
+        "said": f"{outcome} by {by}" if by else outcome,
+        "at": AT,
+        "reason": reason,
+    }
 
 
 def live_view(
@@ -84,7 +89,7 @@ def live_view(
 
 
 def added(view: View, *lines: Line) -> list[str]:
-    """What each line adds for good, without its styles."""
+    """The text that each line prints permanently, without styles."""
     written = text_of if view.is_terminal else in_a_pipe
     return [written(view.take(line)) for line in lines]
 
@@ -104,7 +109,7 @@ def marks(shown: StyledText) -> list[str]:
 
 
 def test_an_answer_grows_and_ends() -> None:
-    """What grows is printed when it ends, once."""
+    """A growing answer is printed once, when it ends."""
     view = live_view(SCREEN)
     assert added(view, item("Hel", draft=True)) == [""]
     assert view.growing() == "● Hel"
@@ -114,29 +119,29 @@ def test_an_answer_grows_and_ends() -> None:
     assert (view.growing(), view.is_drafting, view.answered) == ("", False, 1)
 
 
-def test_an_answer_that_changed_is_shown_anew() -> None:
-    """Nothing of it was printed."""
+def test_a_changed_answer_is_redrawn() -> None:
+    """No part of it was printed yet."""
     view = live_view(SCREEN)
     view.take(item("a" * 50 + "\n日本", draft=True))
     assert added(view, item("b", draft=True)) == [""]
     assert view.growing() == "● b"
 
 
-def test_of_a_long_answer_the_rows_that_have_no_room_are_printed() -> None:
-    """So what has scrolled away can be read while the rest grows, and is printed once."""
+def test_rows_of_a_long_answer_that_do_not_fit_are_printed() -> None:
+    """So scrolled rows can be read while the rest grows, and are printed once."""
     view = live_view(SCREEN, max_rows=4)
     first = added(view, item("\n\none\ntwo\nthree", draft=True), item("\n\none\ntwo\nthree 4"))
     assert first == ["● \n\none\n", "two\nthree 4\n"]
 
 
 def test_a_printed_answer_that_changed_is_printed_below() -> None:
-    """What is printed stays."""
+    """Printed text stays."""
     view = live_view(SCREEN)
     view.take(item("x\n" * 20, draft=True))
     assert added(view, item("b")) == ["● b\n"]
 
 
-def test_what_comes_between_does_not_tear_an_answer() -> None:
+def test_a_message_between_does_not_tear_an_answer() -> None:
     """The rest of it follows below, marked as the rest."""
     view = live_view(SCREEN)
     view.take(item("One.", draft=True))
@@ -146,19 +151,19 @@ def test_what_comes_between_does_not_tear_an_answer() -> None:
     assert shown == ["● … Two.\n", ""]
 
 
-@pytest.mark.parametrize("more", ["", " ", "\n\n"])
-def test_blanks_alone_do_not_go_on_with_an_answer(more: str) -> None:
-    """After a stop or a restart a line `● …` stood there with nothing behind it."""
+@pytest.mark.parametrize("blanks", ["", " ", "\n\n"])
+def test_blanks_alone_do_not_continue_an_answer(blanks: str) -> None:
+    """After a stop or a restart an empty line `● …` used to appear."""
     view = live_view(SCREEN)
     view.take(item("Let me look.", draft=True))
     assert text_of(view.note("stopping it")) == "● Let me look.\n· stopping it\n"
-    assert added(view, item(f"Let me look.{more}", draft=True)) == [""]
+    assert added(view, item(f"Let me look.{blanks}", draft=True)) == [""]
     assert view.growing() == ""
     assert added(view, item("Let me look.\n\n_Stopped._")) == ["● … _Stopped._\n"]
     assert added(view, item("Let me look.\n\n_Stopped._ ")) == [""]
 
 
-def test_into_a_pipe_go_whole_messages_once_each() -> None:
+def test_a_pipe_gets_whole_messages_once_each() -> None:
     view = live_view(PIPE)
     shown = added(view, item("Hel", draft=True), {"type": "typing"}, item("Hello"), item("Hello"))
     assert shown == ["", "", "● Hello\n", ""]
@@ -180,31 +185,31 @@ IMITATED = (
 
 
 @pytest.mark.parametrize("text", IMITATED)
-def test_into_a_pipe_no_text_begins_a_line_nor_has_the_sign_of_a_true_mark(text: str) -> None:
-    """Nothing sets it off there but its place and its sign, however long the lines may be (P7)."""
+def test_in_a_pipe_no_text_begins_a_line_or_has_the_sign_of_a_true_mark(text: str) -> None:
+    """There only its position and its sign distinguish it, however long the lines (P7)."""
     shown = in_a_pipe(live_view(PIPE).take(proven(text, RECEIPT)))
-    said, mark = shown.removesuffix("\n").rsplit("\n", 1)
+    body, mark = shown.removesuffix("\n").rsplit("\n", 1)
     assert mark == f"✅ {RECEIPT}"
-    assert said.startswith("● ")
-    assert [line for line in said.splitlines()[1:] if line.strip() and line[:2] != "  "] == []
-    assert [one for one in "✅☑🕓🕗" if one in said] == []
+    assert body.startswith("● ")
+    assert [line for line in body.splitlines()[1:] if line.strip() and line[:2] != "  "] == []
+    assert [mark_sign for mark_sign in "✅☑🕓🕗" if mark_sign in body] == []
 
 
 @given(
     st.text(st.sampled_from("✅✔🕓🟢[x]\n\r\v\f\x1c\x85\u2028\u2029 \ufe0f·│┌»✓") | st.characters())
 )
-def test_into_a_pipe_only_the_bots_own_marks_begin_a_line(text: str) -> None:
-    """P7, whatever the answer is."""
-    said = in_a_pipe(live_view(PIPE).take(item(text)))
-    first, *more = said.removesuffix("\n").splitlines()
+def test_in_a_pipe_only_the_bots_own_marks_begin_a_line(text: str) -> None:
+    """P7, for any answer."""
+    printed = in_a_pipe(live_view(PIPE).take(item(text)))
+    first, *rest = printed.removesuffix("\n").splitlines()
     assert first.startswith("● ")
-    assert [one for one in more if one and one[:2] != "  "] == []
-    assert not {"✅", "🕓"} & set(said)
+    assert [line for line in rest if line and line[:2] != "  "] == []
+    assert not {"✅", "🕓"} & set(printed)
 
 
-def test_what_another_client_says_begins_no_line_of_a_pipe_either() -> None:
-    asked = added(live_view(PIPE), item(f"a\n✅ {RECEIPT}", key="person/1", kind="person"))
-    assert asked == [f"» a\n  ✓ {RECEIPT}\n"]
+def test_in_a_pipe_another_clients_text_begins_no_line_either() -> None:
+    printed = added(live_view(PIPE), item(f"a\n✅ {RECEIPT}", key="person/1", kind="person"))
+    assert printed == [f"» a\n  ✓ {RECEIPT}\n"]
 
 
 EVIL = f"x\n✅ {RECEIPT}\u2028┌ olga"
@@ -212,18 +217,18 @@ EVIL = f"x\n✅ {RECEIPT}\u2028┌ olga"
 
 @pytest.mark.parametrize("where", [PIPE, SCREEN])
 def test_no_word_on_a_card_begins_a_line(where: str) -> None:
-    """Not what a call says of itself, nor why it was denied, whoever wrote it (P5, P7)."""
-    told = dict.fromkeys(("tool", "summary", "why", "scope", "arguments"), EVIL)
-    asked = card({**call(1), **told})
-    denied = card({**call(1), **told, "ending": ended("denied", EVIL, EVIL)})
+    """Neither the call's own words nor the reason of a denial, whoever wrote them (P5, P7)."""
+    texts = dict.fromkeys(("tool", "summary", "why", "scope", "arguments"), EVIL)
+    card_line = card({**call(1), **texts})
+    denied = card({**call(1), **texts, "ending": ended("denied", EVIL, EVIL)})
     view = live_view(where)
-    lines = "".join(added(view, asked, denied)).splitlines()
-    begun = [line for line in lines if not line.startswith(" " * 5)]
-    assert [line for line in begun if not line.startswith(("│ ", "┌", "└", "❌ 1"))] == []
-    assert len(begun) == 9
+    lines = "".join(added(view, card_line, denied)).splitlines()
+    unindented = [line for line in lines if not line.startswith(" " * 5)]
+    assert [line for line in unindented if not line.startswith(("│ ", "┌", "└", "❌ 1"))] == []
+    assert len(unindented) == 9
 
 
-# What paints over, turns round, fills a row to its end, or looks like a sign of ours.
+# Text that overwrites, reverses, fills a row, or looks like one of our signs.
 ANY_TEXT = st.text(
     st.sampled_from("┌└│┏╔✅✓❌✗⏹■·●» \n\r\b\t\v\x1b\x9b[7m\x85\u2028\u202e\u200d日e\u0301")
     | st.characters(),
@@ -244,25 +249,25 @@ ANY_TEXT = st.text(
 
 def written_by(words: list[str], *, reason: str) -> tuple[Line, Line, Line]:
     """A message that proves something, a card and its ending, as the daemon sends them."""
-    text, who, tool, summary, why, scope = words
+    text, requester, tool, summary, reason_shown, scope = words
     call = CardCall(
         approval=ApprovalId("a1"),
         number=1,
         tool=tool,
         summary=summary,
         arguments=json.dumps({"command": text}, ensure_ascii=False, indent=2),
-        why=why,
+        why=reason_shown,
         scope=scope,
         hash8="0a1b2c3d",
     )
-    asked = Card(key="c1", asked_by=who, calls=(call,), deadline_at=EPOCH)
+    card_shown = Card(key="c1", asked_by=requester, calls=(call,), deadline_at=EPOCH)
     proof = CheckedReceipt(token="zc", tool="ls", summary=summary, outcome="ok", at=EPOCH)
     answer = Outgoing(rendered=render.markdown(text), key="k", receipts=(proof,))
-    denied = Ending(approval=ApprovalId("a1"), how="denied", by=who, at=EPOCH, reason=reason)
+    denied = Ending(approval=ApprovalId("a1"), how="denied", by=requester, at=EPOCH, reason=reason)
     items = (
         local.bot("m1", answer, EPOCH),
-        local.card("c1", Outcome(card=asked, endings=()), EPOCH),
-        local.card("c1", Outcome(card=asked, endings=(denied,)), EPOCH),
+        local.card("c1", Outcome(card=card_shown, endings=()), EPOCH),
+        local.card("c1", Outcome(card=card_shown, endings=(denied,)), EPOCH),
     )
     answered, card, ended = map(render.line, items)
     return answered, card, ended
@@ -272,24 +277,24 @@ def written_by(words: list[str], *, reason: str) -> tuple[Line, Line, Line]:
 def test_on_a_terminal_only_our_own_signs_are_inverse(words: list[str], reason: str) -> None:
     """So no text is a card, an ending or a mark, wherever a row begins (P5, P7)."""
     view = live_view(SCREEN)
-    answered, asked, ended = written_by(words, reason=reason)
+    answered, card_line, ended = written_by(words, reason=reason)
     assert marks(view.take(answered)) == ["✅ receipt:"]
-    assert marks(view.take(asked)) == ["┌", "└"]
+    assert marks(view.take(card_line)) == ["┌", "└"]
     assert marks(view.take(ended)) == ["❌ 1"]
     assert marks(view.take(item(render.visible(words[0]), kind="person"))) == []
     assert marks(view.entered(words[0])) == []
 
 
 @given(words=st.lists(ANY_TEXT, min_size=6, max_size=6), reason=ANY_TEXT)
-def test_into_a_pipe_a_sign_of_ours_stands_where_a_line_begins_and_nowhere_else(
+def test_in_a_pipe_our_signs_are_only_at_the_beginning_of_a_line(
     words: list[str], reason: str
 ) -> None:
-    """Likewise for who reads it in rows; and the call on the card is still the same call (P5)."""
+    """So too in a terminal's rows; and the card still shows the same call (P5)."""
     view = live_view(PIPE)
     shown = "".join(added(view, *written_by(words, reason=reason)))
-    found = [(line, sign.start()) for line in shown.splitlines() for sign in OURS.finditer(line)]
-    assert [line[at] + str(at) for line, at in found] == ["✅0", "┌0", "└0", "❌0"]
-    _why, *arguments = [line[5:] for line in shown.splitlines() if line.startswith("│    ")]
+    signs = [(line, sign.start()) for line in shown.splitlines() for sign in OURS.finditer(line)]
+    assert [line[at] + str(at) for line, at in signs] == ["✅0", "┌0", "└0", "❌0"]
+    _reason, *arguments = [line[5:] for line in shown.splitlines() if line.startswith("│    ")]
     first, last = arguments.index("{"), arguments.index("}")
     assert json.loads("\n".join(arguments[first : last + 1])) == {"command": seen(words[0])}
 
@@ -298,18 +303,18 @@ OURS = re.compile("[┌┍┎┏╒╓╔└┕┖┗╘╙╚✅✔☑❌❎⏹
 
 
 def seen(text: str) -> str:
-    """What a card spells out of a text stands as it is spelled out."""
+    """Escape a text as a card does."""
     return json.loads(escape_invisible(json.dumps(text, ensure_ascii=False)))
 
 
-def test_into_a_pipe_no_remark_of_the_daemon_begins_a_second_line() -> None:
-    """It may hold a person's words."""
+def test_in_a_pipe_no_remark_of_the_daemon_begins_a_second_line() -> None:
+    """A remark may hold a person's words."""
     shown = added(live_view(PIPE), {"type": "received", "toast": f"a\n✅ {RECEIPT}"})
     assert shown == [f"· a\n  ✓ {RECEIPT}\n"]
 
 
-def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> None:
-    """Older ones are known, but not shown."""
+def test_the_snapshot_shows_the_last_messages_and_open_cards() -> None:
+    """Older messages are known, but not shown."""
     view = View(is_terminal=True, history=1)
     view.take({"type": "snapshot"})
     for line in (
@@ -326,8 +331,8 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
     assert ([call.approval for call in view.cards.open_calls], view.answered) == (["a1"], 0)
 
 
-def test_after_a_lost_connection_only_news_is_shown() -> None:
-    """What was seen is not shown again."""
+def test_after_a_lost_connection_only_new_messages_are_shown() -> None:
+    """Earlier messages are not shown again."""
     view = live_view(SCREEN)
     view.take(item("one"))
     view.take(item("tw", key="k2", draft=True))
@@ -357,10 +362,10 @@ def test_a_card_shows_the_call_and_how_to_answer() -> None:
 
 
 def test_a_card_is_wrapped_between_words_and_its_arguments_are_not() -> None:
-    """The rows that follow are indented without an edge, and so look like no line of a card (P5)."""
+    """The rows that follow are indented without an edge, and so do not look like lines of a card (P5)."""
     view = live_view(SCREEN, columns=24)
-    asked = {**call(1), "arguments": "git commit --message whole"}
-    shown = text_of(view.take(card(asked)))
+    long_call = {**call(1), "arguments": "git commit --message whole"}
+    shown = text_of(view.take(card(long_call)))
     assert shown.splitlines()[2:] == [
         "│ 1  shell  run",
         "     `ls`  #0a1b2c3d",
@@ -372,16 +377,16 @@ def test_a_card_is_wrapped_between_words_and_its_arguments_are_not() -> None:
         "     time · d = Deny ·",
         "     /deny 1 because …",
     ]
-    denied = card({**asked, "ending": ended("denied", reason="not today, please")})
+    denied = card({**long_call, "ending": ended("denied", reason="not today, please")})
     assert added(view, denied) == ["❌ 1  shell denied\n     by ann: not today,\n     please\n"]
 
 
-def test_each_ending_is_told_once() -> None:
-    """With whom and why; then nothing of the card waits any more (P5)."""
+def test_each_outcome_is_shown_once() -> None:
+    """With approver and reason; then no call of the card is open (P5)."""
     view = live_view(SCREEN)
     view.take(card(call(1), call(2)))
-    both = (call(1, ended("approved")), call(2, ended("denied", "bob", "no")))
-    shown = added(view, card(both[0], call(2)), card(*both), card(*both))
+    calls = (call(1, ended("approved")), call(2, ended("denied", "bob", "no")))
+    shown = added(view, card(calls[0], call(2)), card(*calls), card(*calls))
     assert shown == ["✅ 1  shell approved by ann\n", "❌ 2  shell denied by bob: no\n", ""]
     assert view.cards.open_calls == ()
 
@@ -391,16 +396,18 @@ def test_a_card_that_ended_while_away_shows_its_ending_only() -> None:
     assert (marks(shown), text_of(shown)) == (["❌ 1"], "❌ 1  shell expired\n")
 
 
-def test_ones_own_message_is_not_repeated() -> None:
-    """It stands where it was typed; another client's is shown."""
+def test_a_message_typed_here_is_not_repeated() -> None:
+    """It is already on the screen; another client's is shown."""
     view = live_view(SCREEN)
     assert text_of(view.entered("hi\nthere")) == "» hi\n  there\n"
     view.sent("mine")
-    own, other = (item("hi", key=f"person/{one}", kind="person") for one in ("mine", "other"))
-    assert added(view, own, other, other) == ["", "» hi\n", ""]
+    mine, other = (
+        item("hi", key=f"person/{writer}", kind="person") for writer in ("mine", "other")
+    )
+    assert added(view, mine, other, other) == ["", "» hi\n", ""]
 
 
-def test_the_bot_is_shown_at_work_until_it_speaks() -> None:
+def test_the_bot_is_shown_at_work_until_it_answers() -> None:
     view = live_view(SCREEN)
     view.take({"type": "typing"})
     assert view.growing() == "…"
@@ -427,11 +434,11 @@ def test_the_bot_is_shown_at_work_until_it_speaks() -> None:
         ({"type": "gone", "id": "k1"}, ""),
     ],
 )
-def test_small_things_are_small_remarks(line: Line, shown: str) -> None:
+def test_minor_events_are_short_remarks(line: Line, shown: str) -> None:
     assert added(live_view(SCREEN), line) == [shown]
 
 
-def test_a_draft_that_is_taken_away_is_no_longer_written() -> None:
+def test_a_deleted_draft_is_no_longer_shown() -> None:
     view = live_view(SCREEN)
     view.take(item("Hel", draft=True))
     view.take({"type": "gone", "id": "k1"})
@@ -439,8 +446,8 @@ def test_a_draft_that_is_taken_away_is_no_longer_written() -> None:
 
 
 @given(st.lists(st.text(alphabet="ab\n", max_size=12), max_size=8), st.text(alphabet="ab\n"))
-def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final: str) -> None:
-    """P6: the screen ends as exactly the final answer, but for blanks at its end."""
+def test_after_any_frames_the_final_text_is_shown(frames: list[str], final: str) -> None:
+    """P6: the screen ends with exactly the final answer, except for trailing blanks."""
     view = live_view(SCREEN, columns=500, max_rows=3)
     growing = [item(frame, draft=True) for frame in frames]
     shown = "".join(added(view, *growing, item(final)))
@@ -451,7 +458,7 @@ def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final
 @given(st.lists(st.text(alphabet="ab   \n", max_size=30), min_size=1, max_size=8))
 @example(parts=["\n aaaaaaaaaaaa"])
 def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list[str]) -> None:
-    """A word keeps its indentation: a row of blanks above it would look like a paragraph's end."""
+    """A word keeps its indentation: a row of blanks above it would look like the end of a paragraph."""
     view = live_view(SCREEN, columns=12, max_rows=4)
     texts = ["".join(parts[: number + 1]) for number in range(len(parts))]
     growing = [item(text, draft=True) for text in texts]
@@ -484,7 +491,7 @@ def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list
 def test_an_answer_is_wrapped_between_words_and_its_code_is_not(
     frames: list[str], shown: str
 ) -> None:
-    """A command is copied from the screen as it is, so only the terminal itself may wrap it."""
+    """A command is copied from the screen as it is, so only the terminal wraps it."""
     view = live_view(SCREEN, columns=11)
     for frame in frames:
         view.take(item(frame, draft=True))
@@ -516,8 +523,8 @@ async def test_bytes_become_lines(written: bytes, lines: list[str]) -> None:
     os.close(out)
 
 
-async def test_a_line_is_there_as_soon_as_it_is_whole() -> None:
-    """The next one is not waited for."""
+async def test_a_line_is_returned_as_soon_as_it_is_complete() -> None:
+    """The reader does not wait for the next one."""
     out, into = os.pipe()
     lines = lines_from(out)
     os.write(into, b"one\ntw")

@@ -46,7 +46,7 @@ kind = "telegram"
 """
 
 
-TAKEN_UP = frozenset(
+LIVE_KEYS = frozenset(
     {
         "approvals.approvers",
         "approvals.chat",
@@ -108,7 +108,7 @@ TAKEN_UP = frozenset(
 
 
 def keys_of(model: type[BaseModel], path: str = "") -> Iterator[str]:
-    """Every key of a model, those of its tables too."""
+    """Every key of a model, including those of its tables."""
     for name, field in model.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
@@ -119,20 +119,20 @@ def keys_of(model: type[BaseModel], path: str = "") -> Iterator[str]:
             yield f"{path}{name}"
 
 
-def test_these_keys_are_taken_up_and_all_others_wait_for_a_restart() -> None:
-    """The models say so key by key; whoever changes that says it here too."""
-    assert LIVE == TAKEN_UP
-    assert {key for key in keys_of(Config) if is_live(key)} == TAKEN_UP
+def test_only_these_keys_are_applied_by_a_reload() -> None:
+    """The models mark each key; a change of a mark needs a change here too."""
+    assert LIVE == LIVE_KEYS
+    assert {key for key in keys_of(Config) if is_live(key)} == LIVE_KEYS
 
 
-def test_nothing_differs_from_itself() -> None:
-    """The same text read twice is the same, and so is what stands there as a default."""
+def test_equal_configurations_do_not_differ() -> None:
+    """The same text parsed twice is equal, and so is an explicit default."""
     assert changed_keys(parse(BEFORE), parse(BEFORE)) == ()
     assert changed_keys(parse(""), parse('autonomy = "supervised"')) == ()
 
 
-def test_each_key_that_differs_is_named() -> None:
-    """A channel that came or went is one key, and so is a list of people."""
+def test_each_changed_key_is_named() -> None:
+    """An added or removed channel is one key, and so is a list of people."""
     assert changed_keys(parse(BEFORE), parse(AFTER)) == (
         "autonomy",
         "provider.model",
@@ -163,13 +163,13 @@ def test_each_key_that_differs_is_named() -> None:
         ("no_such_key", False),
     ],
 )
-def test_what_nobody_thought_about_waits_for_a_restart(key: str, live: bool) -> None:
-    """Also the keys of a channel's own kind, whatever they are called."""
+def test_an_unmarked_key_waits_for_a_restart(key: str, live: bool) -> None:
+    """So do the keys of a channel's own kind, whatever their names."""
     assert is_live(key) is live
 
 
-def test_what_waits_for_a_restart_stays_as_it_runs() -> None:
-    """All else is taken from the new one; what then still differs is what waits."""
+def test_keys_that_wait_for_a_restart_keep_their_running_value() -> None:
+    """All other keys are applied; the keys that still differ are those that wait."""
     running, fresh = parse(BEFORE), parse(AFTER)
 
     merged = merge_live(running, fresh)

@@ -4,7 +4,7 @@ import pytest
 
 from zeroclaw.config.edit import set_key, with_line
 
-LAID_OUT = """# mine
+TEXT = """# mine
 
 [provider] # the model
 kind = "local"
@@ -36,8 +36,8 @@ name = "ann"
 def test_a_new_key_comes_below_the_last_one_of_its_table(
     key: str, value: str, before: str, after: str
 ) -> None:
-    """What stands above the next table goes on standing there."""
-    assert set_key(LAID_OUT, key, value) == LAID_OUT.replace(before, after)
+    """A comment above the next table stays there."""
+    assert set_key(TEXT, key, value) == TEXT.replace(before, after)
 
 
 @pytest.mark.parametrize(
@@ -56,15 +56,13 @@ def test_a_new_key_comes_below_the_last_one_of_its_table(
         ("[[a]]\nb = 1\n\n[d]\n", "a.0.c", '[[a]]\nb = 1\nc = "x"\n[d]\n'),
     ],
 )
-def test_whatever_a_text_looks_like_it_means_what_was_asked(
-    text: str, key: str, after: str
-) -> None:
-    """Where lines alone don't tell where a table ends, the library for TOML finds the place."""
+def test_a_key_is_set_in_any_layout_of_the_text(text: str, key: str, after: str) -> None:
+    """If lines alone don't show where a table ends, the TOML library finds the place."""
     assert set_key(text, key, "x") == after
 
 
-def test_a_table_that_is_not_there_once_has_no_place() -> None:
-    """Neither one of a list, nor one that a value only looks like."""
+def test_a_table_that_is_missing_or_repeated_has_no_place() -> None:
+    """Neither an entry of a list, nor a value that only looks like a table."""
     assert with_line("[[a]]\n", ("a",), "b = 1") is None
     assert with_line('b = """\n[a]\n"""\n[a]\n', ("a",), "b = 1") is None
     assert with_line("[a\n[b.c]\n", ("a",), "b = 1") is None

