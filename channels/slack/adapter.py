@@ -279,8 +279,7 @@ class SlackChannel:
         if isinstance(admission, Accepted):
             await self._assist(decoded.envelope)
             return
-        envelope, answer = decoded.envelope, admission.text
-        body = envelope.body
+        envelope, body, answer = decoded.envelope, decoded.envelope.body, admission.text
         channel = await self._channel_of(envelope.address)
         opens_form = admission.reply_wanted and decoded.trigger
         if opens_form and isinstance(body, Pressed) and body.card:

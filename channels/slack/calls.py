@@ -253,7 +253,8 @@ class Calls:
         if not code and FIRST_FAILURE <= status < FAILED and status != NO_TIME:
             return proxy_refused(self.name, "Slack", status)
         if status >= FAILED or code in _FAILED or not code:
-            return DeliveryUnknown(f"`{self.name}`: Slack failed at `{method}` ({code or status})")
+            message = f"`{self.name}`: Slack failed at `{method}` ({code or status})"
+            return DeliveryUnknown(message, late=status == NO_TIME)
         shown = code if _CODE.fullmatch(code) else str(status)
         if _CODE.fullmatch(scope := text(body, "needed")):
             shown = f"{shown}, the app needs the scope {scope}"

@@ -777,6 +777,18 @@ async def test_each_refusal_raises_an_error_for_who_acts_next(
             assert raised.value.retry_after_s == (7 if fault.headers else 1)
 
 
+@pytest.mark.parametrize(("status", "is_late"), [(408, True), (504, False)])
+async def test_a_send_that_timed_out_at_a_proxy_may_still_arrive(
+    status: int, *, is_late: bool
+) -> None:
+    """So a lookup that finds nothing does not prove that it was lost (P1)."""
+    async with bot_for_ann() as (slack, bot, _, to):
+        slack.will("chat.postMessage", Fault(status=status))
+        with pytest.raises(DeliveryUnknown) as raised:
+            await bot.channel.send(to, bot.message("hello"))
+    assert raised.value.late is is_late
+
+
 async def test_an_unreachable_server_received_nothing() -> None:
     async with bot_for_ann() as (slack, bot, _, to):
         channel = SlackChannel(slack_context(slack, ManualClock()))
