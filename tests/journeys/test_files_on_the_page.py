@@ -1,9 +1,10 @@
 """A person sends files on the web page, in a real browser, and the model reads them."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
-from playwright.async_api import FilePayload, expect
+from playwright.async_api import FilePayload, Route, expect
 
 from tests.journeys.browsing import ChatPage, browsing
 
@@ -69,6 +70,41 @@ async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
         content = str(world.model.requests[-1].messages[-1]["content"])
         assert "1. `right.txt`: text, 4 bytes]" in content
         assert "wrong" not in content
+
+
+async def test_a_removed_file_passes_the_focus_on(tmp_path: Path) -> None:
+    """To the next file, and from the last one to the message."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        for name in ("a.txt", "b.txt"):
+            await page.page.evaluate(DROP, name)
+        await ready(page, 2)
+        await page.button("Remove a.txt").focus()
+        await page.page.keyboard.press("Enter")
+        await expect(page.button("Remove b.txt")).to_be_focused()
+        await page.page.keyboard.press("Enter")
+        await expect(page.page.get_by_label("Message", exact=True)).to_be_focused()
+
+
+async def test_a_message_waits_for_its_upload_and_says_so(tmp_path: Path) -> None:
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        released = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await released.wait()
+            await route.continue_()
+
+        await page.page.route("**/files/*", hold)
+        await page.page.evaluate(DROP, "a.txt")
+        await page.say("read it")
+        await expect(page.page.locator("#toast")).to_contain_text("being uploaded")
+        await expect(page.own).to_have_count(0)
+        released.set()
+        await ready(page, 1)
+        world.model.say("seen")
+        await page.page.keyboard.press("Enter")
+        await expect(page.answers).to_have_text(["seen"])
 
 
 async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:

@@ -16,6 +16,25 @@ ENDS_THE_WORD = """
 message => message.dispatchEvent(new KeyboardEvent(
   "keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }))
 """
+# What a spreadsheet copies: the cells as text and as HTML, and a picture of them.
+PASTE_CELLS = """
+field => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", "a\tb");
+  clipboardData.setData("text/html", "<table><tr><td>a</td><td>b</td></tr></table>");
+  clipboardData.items.add(new File(["x"], "image.png", { type: "image/png" }));
+  return field.dispatchEvent(
+    new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+}
+"""
+HIDE = """
+Object.defineProperty(document, "hidden", { value: true, configurable: true });
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+# A browser that discards a hidden tab, or crashes, fires no event at the end.
+NO_LAST_EVENT = """
+window.addEventListener("pagehide", (event) => event.stopImmediatePropagation());
+"""
 SHOWN_AGAIN = "window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
 
 
@@ -66,6 +85,95 @@ async def test_who_logs_out_leaves_no_words_behind(place: str, tmp_path: Path) -
         await expect(page.page.locator("h1")).to_have_text("You are logged out")
         assert "confession" not in await page.page.evaluate("JSON.stringify(sessionStorage)")
         world.page_errors.clear()  # the browser reports the 401
+
+
+async def test_the_unfinished_message_of_a_discarded_tab_is_restored(tmp_path: Path) -> None:
+    """But not after it was sent, or it would be sent twice."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await page.page.add_init_script(NO_LAST_EVENT)
+        await page.page.reload()
+        message = page.page.get_by_label("Message", exact=True)
+        await message.fill("hello")
+        await page.page.evaluate(HIDE)
+        await page.page.reload()
+        await expect(message).to_have_value("hello")
+        world.model.say("Hello.")
+        await message.press("Enter")
+        await expect(page.answers).to_have_text(["Hello."])
+        await page.page.reload()
+        await expect(page.answers).to_have_text(["Hello."])
+        await expect(message).to_have_value("")
+
+
+async def test_cells_of_a_spreadsheet_are_pasted_as_text(tmp_path: Path) -> None:
+    """The clipboard has a picture of them too, which must not take the place of the text."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        message = page.page.get_by_label("Message", exact=True)
+        is_pasted_by_the_browser = await message.evaluate(PASTE_CELLS)
+        assert is_pasted_by_the_browser
+        await expect(page.page.locator("#chosen li")).to_have_count(0)
+
+
+async def test_a_refused_answer_leaves_the_card_usable(tmp_path: Path) -> None:
+    """The daemon does not send the card again, so nothing else would enable its buttons."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.call("shell", {"command": "true"}, round=0)
+        world.model.say("Then not.", round=1)
+        await page.say("look around")
+        refusal = {"status": "accepted", "toast": "too many messages"}
+        await page.page.route("**/answers", lambda route: route.fulfill(json=refusal))
+        await page.button("Deny").click()
+        await expect(page.page.locator("#toast")).to_have_text("too many messages")
+        await page.page.unroute("**/answers")
+        await page.button("Deny").click()
+        await expect(page.cards).to_contain_text("denied by operator")
+
+
+async def test_a_reconnect_leaves_the_focus_in_the_reason(tmp_path: Path) -> None:
+    """What is typed next would go nowhere, or scroll the page."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.call("shell", {"command": "true"}, round=0)
+        world.model.say("Then not.", round=1)
+        await page.say("look around")
+        await page.button("Deny, because …").click()
+        await page.page.keyboard.type("too ")
+        await world.daemon.kill()
+        await page.connected("reconnecting")
+        await world.daemon.start()
+        await page.connected()
+        await page.page.keyboard.type("much")
+        await page.page.keyboard.press("Enter")
+        await expect(page.cards.locator("q")).to_have_text("too much")
+
+
+async def test_another_answer_leaves_the_focus_where_it_is(tmp_path: Path) -> None:
+    """The card is drawn again, with all of its buttons."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        calls = (("shell", {"command": command}) for command in ("echo 1", "echo 2"))
+        world.model.calls(*calls, round=0)
+        world.model.say("Done.", round=1)
+        await page.say("look around")
+        second = page.page.get_by_role("group", name="2 shell run `echo 2`")
+        toggle = second.get_by_role("button", name="Deny, because …")
+        await toggle.focus()
+        second_tab = await world.another_tab(page)
+        await second_tab.say("/deny 1")
+        await expect(page.cards).to_contain_text("denied by operator")
+        await expect(toggle).to_be_focused()
+
+
+async def test_a_countdown_is_not_read_aloud_every_second(tmp_path: Path) -> None:
+    """The conversation is a live region; a timer in it is none."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        world.model.call("shell", {"command": "true"}, round=0)
+        await page.say("look around")
+        await expect(page.cards.get_by_role("timer")).to_contain_text("left")
 
 
 async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None:

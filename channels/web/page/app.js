@@ -178,6 +178,8 @@ function markUnread() {
 
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) document.title = document.title.replace(/^● /, "");
+  // A browser discards hidden tabs, and phones end their browser, without a later event.
+  else storeUnfinished();
 });
 
 byId("log").addEventListener("click", async (event) => {
@@ -244,12 +246,17 @@ function fitHeight() {
   textField.style.height = `${Math.min(textField.scrollHeight, MAX_TEXT_PX)}px`;
 }
 
-const nextFiles = new NextFiles(byId("chosen"), () => showWork());
+const nextFiles = new NextFiles(byId("chosen"), textField, () => showWork());
 
 function submit() {
-  if (nextFiles.isUploading || (!textField.value.trim() && nextFiles.isEmpty)) return;
+  if (nextFiles.isUploading) {
+    showToast("a file is still being uploaded");
+    return;
+  }
+  if (!textField.value.trim() && nextFiles.isEmpty) return;
   showUnsent(outbox.add(textField.value, nextFiles.take()));
   textField.value = "";
+  storeUnfinished(); // a crashed tab must not restore what has been sent
   fitHeight();
   isFollowing = true;
   updatePage();
@@ -281,9 +288,13 @@ byId("files").addEventListener("change", () => {
   textField.focus();
 });
 textField.addEventListener("paste", (event) => {
-  if (!event.clipboardData.files.length) return;
+  const { files: pasted, types } = event.clipboardData;
+  // Spreadsheets and word processors add a picture of the text. A copied file has no HTML, a copied
+  // picture no plain text.
+  const isFormattedText = types.includes("text/plain") && types.includes("text/html");
+  if (!pasted.length || isFormattedText) return;
   event.preventDefault();
-  nextFiles.add(event.clipboardData.files);
+  nextFiles.add(pasted);
 });
 document.addEventListener("dragover", (event) => {
   if (event.dataTransfer.types.includes("Files")) event.preventDefault();
@@ -316,14 +327,15 @@ textField.value = sessionStorage.getItem(TEXT_KEY) ?? "";
 nextFiles.files = JSON.parse(sessionStorage.getItem(FILES_KEY) ?? "[]");
 nextFiles.draw();
 fitHeight();
-window.addEventListener("pagehide", () => {
+function storeUnfinished() {
   try {
     sessionStorage.setItem(FILES_KEY, JSON.stringify(nextFiles.ready));
     sessionStorage.setItem(TEXT_KEY, textField.value);
   } catch {
     sessionStorage.removeItem(TEXT_KEY); // too large
   }
-});
+}
+window.addEventListener("pagehide", storeUnfinished);
 // Safari restores a page as it was when the person goes back, even after logging out on the next page.
 window.addEventListener("pageshow", async (event) => {
   if (event.persisted && await status("./") === 401) location.reload();

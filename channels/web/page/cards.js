@@ -1,6 +1,9 @@
 /* Shows an approval card: the complete calls, why they need approval, the buttons, and the endings. */
 
-import { element, coded } from "./markdown.js";
+import { coded, element } from "./markdown.js";
+import { pause } from "./stream.js";
+
+const REDRAW_MS = 1000;
 
 /* Fill in the placeholders of a sentence, which comes in the reader's language. */
 function fillIn(sentence, values) {
@@ -34,7 +37,8 @@ export function drawCard(node, item, answer) {
 }
 
 function cardHeader(card) {
-  const deadline = element("time", { dateTime: card.deadline_at });
+  // A timer is no live region, so screen readers do not read the countdown aloud every second.
+  const deadline = element("time", { dateTime: card.deadline_at, role: "timer" });
   deadline.dataset.deadline = card.deadline_at;
   deadline.dataset.left = card.words.left;
   deadline.dataset.expired = card.words.time_is_up;
@@ -78,7 +82,7 @@ function callSection(call, card, cardId, answer, oldInput) {
     ...scope,
   ];
   const section = call.ending
-    ? element("section", {}, summary, ...endingNodes(call.ending, card, particulars))
+    ? element("section", {}, summary, ...endingNodes(call, card, particulars))
     : element("section", {}, summary, ...particulars,
       answerControls(call, card, cardId, answer, oldInput));
   section.dataset.approval = call.approval;
@@ -89,9 +93,10 @@ function callSection(call, card, cardId, answer, oldInput) {
 }
 
 /* How a call ended, as a line that expands to the complete call. */
-function endingNodes(ending, card, particulars) {
+function endingNodes({ approval, ending }, card, particulars) {
   const at = new Date(ending.at).toLocaleTimeString(card.language, { hour: "2-digit", minute: "2-digit" });
-  const summary = element("summary", { className: "ending" }, element("strong", {}, ending.said),
+  const id = `ending-${approval}`;
+  const summary = element("summary", { className: "ending", id }, element("strong", {}, ending.said),
     ` · ${at} · ${askedBy(card)}`);
   summary.dataset.how = ending.how;
   const details = element("details", {}, summary, ...particulars);
@@ -115,7 +120,8 @@ function answerControls(call, card, cardId, answer, oldInput) {
   addButton("once", card.words.once, "yes");
   addButton("for_a_time", card.words.for_a_time, "");
   addButton("deny", card.words.deny, "no");
-  const toggle = element("button", { type: "button", className: "quiet" }, card.words.deny_with_reason);
+  const id = `deny_with_reason-${call.approval}`;
+  const toggle = element("button", { type: "button", className: "quiet", id }, card.words.deny_with_reason);
   toggle.dataset.choice = "deny_with_reason";
   toggle.setAttribute("aria-expanded", String(!form.hidden));
   toggle.addEventListener("click", () => {
@@ -132,9 +138,10 @@ function reasonForm(call, card, press, oldInput) {
     type: "text", id: `reason-${call.approval}`, maxLength: 2000, value: oldInput?.value ?? "",
     placeholder: card.words.reason_hint, autocomplete: "off",
   });
+  const id = `submit-${call.approval}`;
   const label = element("label", { className: "sr-only", htmlFor: input.id }, card.words.reason);
   const form = element("form", { className: "reason-form", hidden: oldInput?.form?.hidden ?? true },
-    label, input, element("button", { type: "submit", className: "no" }, card.words.deny));
+    label, input, element("button", { type: "submit", className: "no", id }, card.words.deny));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     press("deny", input.value.trim());
@@ -147,7 +154,8 @@ function cardFooter(openCalls, card, cardId, answer) {
   const trouble = element("p", { className: "trouble", hidden: true });
   const row = element("div", { className: "buttons" });
   const addButton = (label, className, choice) => {
-    const button = element("button", { type: "button", className }, label);
+    const id = `all-${choice}-${cardId}`;
+    const button = element("button", { type: "button", className, id }, label);
     button.dataset.all = choice;
     button.addEventListener("click", () => submitAnswer([row], trouble, async () => {
       for (const call of openCalls) await answer(call.approval, choice, "", cardId);
@@ -160,7 +168,7 @@ function cardFooter(openCalls, card, cardId, answer) {
 }
 
 /* Disable the controls until the answer is stored; the redrawn card then has none, so the card itself
-   takes the focus. */
+   takes the focus. A refused answer redraws nothing: the controls are enabled after a moment. */
 async function submitAnswer(containers, trouble, send) {
   const controls = containers.flatMap((container) => [...container.querySelectorAll("button, input")]);
   trouble.closest("li").focus({ preventScroll: true });
@@ -168,9 +176,10 @@ async function submitAnswer(containers, trouble, send) {
   trouble.hidden = true;
   try {
     await send();
+    await pause(REDRAW_MS);
   } catch (error) {
     trouble.textContent = error.message;
     trouble.hidden = false;
-    controls.forEach((control) => { control.disabled = false; });
   }
+  controls.forEach((control) => { control.disabled = false; });
 }

@@ -62,7 +62,7 @@ export function upload(id, file) {
 /* Post an answer to an approval request; each try has the same id. */
 export function postAnswer(answer) {
   const body = { id: crypto.randomUUID(), ...answer };
-  return withRetries(() => postJson("answers", body), "no connection; nothing was answered yet");
+  return withRetries(() => postJson("answers", body), "no connection; press again when it is back");
 }
 
 /* Unacknowledged messages, sent in order and one at a time. They survive a reload of the page and the

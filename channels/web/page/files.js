@@ -4,8 +4,9 @@ import { upload } from "./client.js";
 import { element } from "./markdown.js";
 
 export class NextFiles {
-  constructor(list, onChange) {
+  constructor(list, textField, onChange) {
     this.list = list;
+    this.textField = textField;
     this.onChange = onChange;
     this.files = [];
   }
@@ -62,6 +63,7 @@ export class NextFiles {
   }
 
   draw() {
+    const focused = [...this.list.querySelectorAll("button")].indexOf(document.activeElement);
     this.list.replaceChildren(...this.files.map((file) => {
       const button = element("button", { type: "button", ariaLabel: `Remove ${file.name}` }, "×");
       button.addEventListener("click", () => this.remove(file.id));
@@ -71,6 +73,10 @@ export class NextFiles {
       return item;
     }));
     this.list.hidden = !this.files.length;
+    if (focused >= 0) {
+      const buttons = [...this.list.querySelectorAll("button")];
+      (buttons[focused] ?? buttons.at(-1) ?? this.textField).focus();
+    }
     this.onChange();
   }
 }

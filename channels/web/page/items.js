@@ -22,16 +22,17 @@ export class Items {
   reset(items, keptIds) {
     const ids = new Set([...items.map((item) => item.id), ...keptIds]);
     for (const id of [...this.nodes.keys()]) if (!ids.has(id)) this.remove(id);
-    for (const item of items) {
-      this.show(item);
-      this.log.append(this.nodes.get(item.id));
+    for (const item of items) this.show(item);
+    const focused = document.activeElement;
+    // A node that moves loses its focus, its selection and its scroll position, so only those in a wrong
+    // place are moved.
+    let next = this.log.firstElementChild;
+    for (const node of [...ids].map((id) => this.nodes.get(id)).filter(Boolean)) {
+      if (node === next) next = node.nextElementSibling;
+      else this.log.insertBefore(node, next);
     }
     for (const draft of this.log.querySelectorAll(":scope > .draft")) this.placeDraft(draft);
-    for (const id of keptIds) {
-      if (this.nodes.has(id) && !items.some((item) => item.id === id)) {
-        this.log.append(this.nodes.get(id));
-      }
-    }
+    if (focused !== document.activeElement) focused.focus({ preventScroll: true });
   }
 
   /* Whether an answer is being written. */
