@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.journeys.browsing import SHOTS, ChatPage, WebWorld, browsing
+from zeroclaw.host.control import request
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "bwrap")]
 
@@ -138,6 +139,22 @@ async def test_a_press_that_nobody_hears_says_so_and_can_be_repeated(tmp_path: P
         await expect(console.notice).to_have_text("approved: shell")
 
 
+async def test_the_console_goes_on_after_the_next_login(tmp_path: Path) -> None:
+    """A tab that was logged out follows again, as the chat does, with its forms."""
+    async with consoling(tmp_path) as (world, chat, console):
+        await asks(world, chat, "true")
+        await request(tmp_path / "data", {"call": "logout"})
+        await expect(console.page.locator("#connection")).to_contain_text("logged out")
+        login = await chat.page.context.new_page()
+        await login.goto(str((await request(tmp_path / "data", {"call": "status"}))["login_url"]))
+        await world.follow(login)
+        await console.page.evaluate("window.dispatchEvent(new Event('focus'))")
+        await console.live()
+        await console.button("Approve once").click()
+        await expect(console.notice).to_have_text("approved: shell")
+        world.page_errors.clear()  # the browser reports each 401
+
+
 async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_path: Path) -> None:
     """It is held once and says so; a second press counts (P5)."""
     async with consoling(tmp_path) as (world, chat, console):
@@ -176,6 +193,19 @@ async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
         await expect(console.button("Approve once")).to_be_focused()
         await console.page.keyboard.press("Enter")
         await expect(chat.cards).to_contain_text("approved by operator")
+
+
+async def test_the_header_does_not_cover_the_content_it_is_skipped_for(tmp_path: Path) -> None:
+    """It stays at the top of the window (WCAG 2.4.11)."""
+    async with consoling(tmp_path) as (_world, _chat, console):
+        await console.page.set_viewport_size({"width": 360, "height": 300})
+        await console.page.keyboard.press("Tab")
+        await console.page.keyboard.press("Enter")
+        header = await console.page.locator("body > header").bounding_box()
+        title = await console.page.locator("h1").bounding_box()
+        assert header is not None
+        assert title is not None
+        assert title["y"] >= header["y"] + header["height"]
 
 
 async def test_the_page_works_without_its_script(tmp_path: Path) -> None:

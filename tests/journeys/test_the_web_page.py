@@ -625,3 +625,18 @@ async def test_a_long_word_and_a_small_screen_are_no_trouble(tmp_path: Path) -> 
             "() => [document.documentElement.scrollWidth, document.getElementById('scroller').scrollWidth]"
         )
         assert max(widths) <= 320
+
+
+@pytest.mark.parametrize("place", ["web", "console"])
+async def test_a_small_screen_without_a_connection_does_not_scroll_sideways(
+    place: str, tmp_path: Path
+) -> None:
+    """The state of the connection is then the longest text of the header."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(320, 740))
+        await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
+        await page.connected()
+        await world.daemon.kill()
+        await page.connected("reconnecting")
+        await expect(page.button("Log out")).to_be_in_viewport(ratio=1)
+        assert await page.page.evaluate("document.documentElement.scrollWidth") == 320

@@ -239,7 +239,9 @@ async function followChanges() {
     });
     if (await isLoggedOut()) {
       showState("logged out");
-      return;
+      do await pauseUntilReturn(); while (await isLoggedOut());
+      tries = 0;
+      continue;
     }
     showState("reconnecting");
     // The daemon closes the oldest stream of a browser with many pages open.
