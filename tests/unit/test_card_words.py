@@ -72,14 +72,16 @@ def test_a_button_says_what_it_does(choice: Choice, label: str, short: str) -> N
     ],
 )
 def test_a_card_says_how_its_question_ended(how: How, by: str, english: str, german: str) -> None:
-    """And by whom, where somebody ended it (P5)."""
-    said = [CardWords(one).ended(ending(how), by) for one in ("en", "de")]
-    assert said == [english, german]
+    """And by whom, where a person ended it (P5)."""
+    texts = [CardWords(language).ended(ending(how), by) for language in ("en", "de")]
+    assert texts == [english, german]
 
 
 def test_who_has_no_name_is_called_in_the_language_of_the_card() -> None:
-    said = {name: CardWords("de").ended(ending("denied"), name) for name in (*NAMELESS, "the olga")}
-    assert said == {
+    texts = {
+        name: CardWords("de").ended(ending("denied"), name) for name in (*NAMELESS, "the olga")
+    }
+    assert texts == {
         "the console": "abgelehnt von der Konsole",
         "the operator on this machine": "abgelehnt von dem Operator an diesem Rechner",
         "the code that the daemon printed": "abgelehnt von dem Code, den der Daemon angezeigt hat",

@@ -68,7 +68,7 @@ def test_every_kind_of_field_comes_back_as_it_was() -> None:
     assert decode(Everything, encode(WHOLE)) == WHOLE
 
 
-def test_a_union_is_told_apart_by_its_class_name() -> None:
+def test_the_members_of_a_union_differ_by_class_name() -> None:
     """Two classes of the same shape never pass for one another."""
     assert decode(Inner | Other, encode(Other(number=3))) == Other(number=3)  # pyright: ignore[reportArgumentType]  a union is not a type to the checker
 
@@ -110,7 +110,7 @@ def test_a_field_that_has_a_default_may_be_missing() -> None:
         pytest.param(b"{", b"[", id="not JSON"),
     ],
 )
-def test_what_was_not_written_by_this_code_is_refused(old: bytes, new: bytes) -> None:
+def test_a_record_of_another_format_is_refused(old: bytes, new: bytes) -> None:
     """A damaged or foreign record is an error that names the place, never a guess."""
     body = encode(WHOLE)
     assert old in body
@@ -130,7 +130,7 @@ def test_a_record_may_hold_its_own_kind() -> None:
 
 
 def test_a_refusal_names_the_place() -> None:
-    """Whoever mends a damaged record is told which field of which item it is."""
+    """The repairer of a damaged record reads which field of which item it is."""
     chain = Chain(number=1, rest=(Chain(number=2), Chain(number=3, rest=Chain(number=4))))
     body = encode(chain).replace(b'"number":4', b'"number":"4"')
     with pytest.raises(
@@ -147,7 +147,7 @@ def test_what_cannot_be_stored_is_a_fault_of_the_caller() -> None:
 
 @given(st.text(), st.text(), st.booleans(), st.none() | st.text())
 def test_any_text_survives(chat: str, message: str, direct: bool, thread: str | None) -> None:
-    """Any text that UTF-8 can hold comes back, whatever it looks like."""
+    """Any text that UTF-8 can hold comes back unchanged."""
     ref = MessageRef(
         address=Address(channel="c", account="a", chat=chat, thread=thread, direct=direct),
         message=message,
@@ -167,11 +167,11 @@ class Pair(Value):
 
 def test_a_record_with_half_a_pair_holds_all_else_too() -> None:
     """Each kind of field comes back from the way that such a record takes."""
-    odd = replace(WHOLE, text_or_nothing="\ud83d")
-    assert decode(Everything, encode(odd)) == odd
+    damaged = replace(WHOLE, text_or_nothing="\ud83d")
+    assert decode(Everything, encode(damaged)) == damaged
     with pytest.raises(TypeError, match="unsupported"):
-        encode(replace(odd, anything=object()))
-    broken = encode(odd).replace(b'"flag":true', b'"flag":1')
+        encode(replace(damaged, anything=object()))
+    broken = encode(damaged).replace(b'"flag":true', b'"flag":1')
     with pytest.raises(StoreUnusable, match="stored record"):
         decode(Everything, broken)
     broken = encode(Pair(text="\ud83d", flag=True)).replace(b"true", b"1")
@@ -196,6 +196,6 @@ def test_equal_sets_are_equal_bytes() -> None:
 
 
 def test_a_record_without_fields_comes_back() -> None:
-    """It is told apart from others by its name alone."""
+    """Its name alone distinguishes it from others."""
     assert decode(Bare, encode(Bare())) == Bare()
     assert encode(Bare()) == b'{"is":"Bare"}'

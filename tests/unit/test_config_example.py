@@ -40,9 +40,9 @@ def flat(table: dict[str, object], path: str) -> list[tuple[str, object]]:
     """Tables and lists of tables are gone into, all else is a value."""
     found: list[tuple[str, object]] = []
     for key, value in table.items():
-        here = f"{path}{key}"
-        inner = None if here in VALUES else table_of(value)
-        found += flat(inner, f"{here}.") if inner else [(here, value)]
+        path_ = f"{path}{key}"
+        inner = None if path_ in VALUES else table_of(value)
+        found += flat(inner, f"{path_}.") if inner else [(path_, value)]
     return found
 
 
@@ -72,14 +72,14 @@ def of_model(model: type[BaseModel], path: str = "") -> dict[str, object]:
     """Every key of a model by its path, with its default as TOML would say it."""
     found: dict[str, object] = {}
     for key, field in model.model_fields.items():
-        here = f"{path}{key}"
+        path_ = f"{path}{key}"
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found |= of_model(inner, f"{here}.")
+            found |= of_model(inner, f"{path_}.")
             continue
         default = cast("object", field.get_default(call_default_factory=True))
         is_tuple = isinstance(default, tuple)
-        found[here] = list(cast("tuple[object, ...]", default)) if is_tuple else default
+        found[path_] = list(cast("tuple[object, ...]", default)) if is_tuple else default
     return found
 
 
@@ -104,9 +104,9 @@ def test_the_example_is_what_the_defaults_are() -> None:
 
 def test_every_key_with_a_default_shows_it() -> None:
     """A default that changes here and not there breaks this."""
-    told = shown(TEXT)
-    told.pop("policy.statement")
-    assert told == {key: value for key, value in every_key().items() if value is not None}
+    keys = shown(TEXT)
+    keys.pop("policy.statement")
+    assert keys == {key: value for key, value in every_key().items() if value is not None}
 
 
 def test_every_key_is_there_and_no_other() -> None:
@@ -117,8 +117,8 @@ def test_every_key_is_there_and_no_other() -> None:
         "channels.email.refresh_token",
         "channels.slack.signing_secret",
     }
-    for one in shown_apart:
-        assert f"\n# {one.rpartition('.')[2]} = {{" in TEXT
+    for key_ in shown_apart:
+        assert f"\n# {key_.rpartition('.')[2]} = {{" in TEXT
     statement = {f"policy.statement.{key}" for key in Statement.__struct_fields__}
     people = {f"people.{key}" for key in PersonSettings.model_fields}
     every = set(every_key(KINDS | COMMENTED)) - shown_apart
@@ -128,7 +128,7 @@ def test_every_key_is_there_and_no_other() -> None:
 def test_the_commented_examples_are_valid() -> None:
     """Taking `#:` away gives a configuration without a fault."""
     config = parse(UNCOMMENTED)
-    assert [one.id for one in configured(config.policy.statement)] == ["our-wiki"]
+    assert [statement.id for statement in configured(config.policy.statement)] == ["our-wiki"]
     assert [person.name for person in config.people] == ["ann"]
     settings, faults = channel_settings(config, KINDS | COMMENTED)
     assert faults == ()

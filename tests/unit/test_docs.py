@@ -144,8 +144,8 @@ async def test_the_tool_counts_words_and_may_run_without_asking(
     assert tool.describe(arguments)
     with pytest.raises(ToolArgumentsInvalid):
         tool.check({})
-    asked = Query(principal=ANN, action="tool:count_words", now=NOW, facts=facts_of(tool.spec))
-    assert assemble("supervised", (), approvers=()).decide(asked).effect == "allow"
+    query = Query(principal=ANN, action="tool:count_words", now=NOW, facts=facts_of(tool.spec))
+    assert assemble("supervised", (), approvers=()).decide(query).effect == "allow"
 
 
 async def nothing_spawned(_: object) -> None:
@@ -219,7 +219,8 @@ def test_the_condition_denies_long_commands(monkeypatch: pytest.MonkeyPatch) -> 
         condition(50)
     policy = PolicySet((*configured(entries), ALLOWED), conditions=known)
     effects = [
-        policy.decide(command(one)).effect for one in ({"timeout_s": 300}, {"timeout_s": 301}, {})
+        policy.decide(command(arguments)).effect
+        for arguments in ({"timeout_s": 300}, {"timeout_s": 301}, {})
     ]
     assert effects == ["allow", "deny", "deny"]
 
@@ -357,7 +358,7 @@ def test_the_lines_of_the_guides_are_configurations() -> None:
     assert ids == ["no-tides-for-ann", "our-wiki", "no-commands-at-night"]
 
 
-def test_every_condition_and_every_command_of_a_chat_is_told() -> None:
+def test_every_condition_and_every_command_of_a_chat_is_documented() -> None:
     """Each in a table of its own."""
     assert set(CONDITIONS) - set(re.findall(r"`([a-z_]+)`", POLICY)) == set()
     assert set(chat_commands.COMMANDS) - set(re.findall(r"`/([a-z]+)[ `]", GUIDE)) == set()
@@ -368,7 +369,7 @@ def test_what_the_page_of_a_channel_shows_is_a_configuration(name: str) -> None:
     """Each example can be pasted as it stands, and the channel stands beside those by default."""
     kind = Path(name).stem
     kinds = kinds_of([])
-    models = {one: kinds[one][1] for one in (*BY_DEFAULT, kind)}
+    models = {name_: kinds[name_][1] for name_ in (*BY_DEFAULT, kind)}
     shown = configurations(CHANNELS[name])
     assert shown
     for config in shown:
@@ -401,11 +402,11 @@ def anchors(page: str) -> set[str]:
 
 
 def test_every_channel_has_a_page_that_is_found() -> None:
-    """What is reached from elsewhere is told of; the two of this machine need nothing."""
-    told = {Path(name).stem for name in CHANNELS}
-    assert told == {kind for kind in kinds_of([]) if kind not in {*BY_DEFAULT, "loopback"}}
-    assert [one for one in told if f"](channels/{one}.md)" not in GUIDE] == []
-    assert [one for one in told if f"](docs/channels/{one}.md)" not in README] == []
+    """Channels of other services have a page; the two of this machine need none."""
+    kinds = {Path(name).stem for name in CHANNELS}
+    assert kinds == {kind for kind in kinds_of([]) if kind not in {*BY_DEFAULT, "loopback"}}
+    assert [kind_ for kind_ in kinds if f"](channels/{kind_}.md)" not in GUIDE] == []
+    assert [kind_ for kind_ in kinds if f"](docs/channels/{kind_}.md)" not in README] == []
 
 
 def test_what_the_docs_name_is_there() -> None:
@@ -416,9 +417,9 @@ def test_what_the_docs_name_is_there() -> None:
     )
     known = ("", "zeroclaw", "zeroclaw/gate")
     lost = [
-        one
-        for one in named
-        if not any((ROOT / place / one).exists() for place in known) and one not in EXAMPLES
+        path
+        for path in named
+        if not any((ROOT / place / path).exists() for place in known) and path not in EXAMPLES
     ]
     assert lost == []
     assert (ROOT / "docs" / "conversation.png").stat().st_size < 200_000
@@ -442,8 +443,10 @@ def test_what_the_docs_have_people_type_is_there() -> None:
         for option in (command, *options)
         if option not in (options_of(command) if command in COMMANDS else ())
     ] == []
-    said = {one for text in PAGES.values() for one in re.findall(r"`/([a-z]+)[ `]", text)}
-    assert said - set(chat_commands.COMMANDS) == NOT_OURS
+    commands = {
+        command_ for text in PAGES.values() for command_ in re.findall(r"`/([a-z]+)[ `]", text)
+    }
+    assert commands - set(chat_commands.COMMANDS) == NOT_OURS
 
 
 NOT_OURS = {"ask", "health", "newbot", "zeroclaw"}
@@ -454,8 +457,8 @@ def options_of(command: str) -> frozenset[str]:
     """Return the name of a command, and the options that it and what is below it take."""
     loaded = load_command(command)
     below = tuple(loaded.commands.values()) if isinstance(loaded, click.Group) else ()
-    given = (param for each in (loaded, *below) for param in each.params)
-    return frozenset({command, "--help", *(name for one in given for name in one.opts)})
+    params = (param for each in (loaded, *below) for param in each.params)
+    return frozenset({command, "--help", *(name for param in params for name in param.opts)})
 
 
 def test_what_the_docs_name_as_a_key_is_one() -> None:

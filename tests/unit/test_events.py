@@ -1,16 +1,16 @@
-"""The events of the turns: whoever wants to see them sees them all, and nobody can change anything."""
+"""The events of the turns: a subscriber sees them all, and can change nothing."""
 
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.events import Bus, Event, TextStreamed
 from zeroclaw.foreign import Raised
 
 
-def text(said: str) -> Event:
-    here, what = ConversationId("here"), TextStreamed(text=said)
-    return Event(conversation=here, turn=TurnId("t"), correlation="c", what=what)
+def text(content: str) -> Event:
+    conversation, what = ConversationId("here"), TextStreamed(text=content)
+    return Event(conversation=conversation, turn=TurnId("t"), correlation="c", what=what)
 
 
-def test_whoever_can_be_called_with_an_event_may_subscribe() -> None:
+def test_any_callable_that_takes_an_event_may_subscribe() -> None:
     """Each subscriber gets every event from then on, in order (S3-02, S3-04)."""
     first: list[Event] = []
     second: list[Event] = []
@@ -25,7 +25,7 @@ def test_whoever_can_be_called_with_an_event_may_subscribe() -> None:
 
 
 def test_a_subscriber_that_fails_changes_nothing() -> None:
-    """An event asks for nothing: raising is told, and stops neither the turn nor the others.
+    """An event asks for nothing: an exception is reported, and stops neither the turn nor the others.
 
     S0-26, P9.
     """
@@ -40,4 +40,4 @@ def test_a_subscriber_that_fails_changes_nothing() -> None:
     bus.subscribe(seen.append)
     bus.publish(text("a"))
     assert seen == [text("a")]
-    assert [str(one.error) for one in failed] == ["stop this answer"]
+    assert [str(failure.error) for failure in failed] == ["stop this answer"]

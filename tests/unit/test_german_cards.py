@@ -1,4 +1,4 @@
-"""A German card is German: whoever lays it out, whatever it asks about, however it ends."""
+"""A German card is German: on every channel, for every tool and every ending."""
 
 import json
 import re
@@ -53,7 +53,7 @@ ONE = Approval(
     why="",
     hidden=("X",),
     scope=Scope(tool="x", resources=("host:x:443",), is_exact=False, for_s=3600),
-    reasons=tuple(Reason(statement=one, sources=SOURCES) for one in SHIPPED),
+    reasons=tuple(Reason(statement=statement, sources=SOURCES) for statement in SHIPPED),
     card="c",
     deadline_at=AT + timedelta(minutes=15),
     numbers=(Numbered(place=PLACE, number=1, language="de"),),
@@ -61,14 +61,16 @@ ONE = Approval(
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """A question about a call of each tool, as it is shown with these endings."""
 
     endings: tuple[How, ...] = ()
     by: str = "olga"
 
     def outcome(self) -> Outcome:
-        card = card_of([asked(name, order) for order, name in enumerate(IMPLEMENTATIONS)], PLACE)
+        card = card_of(
+            [request_of(name, order) for order, name in enumerate(IMPLEMENTATIONS)], PLACE
+        )
         calls = card.calls[: len(self.endings) or None]
         return Outcome(
             card=replace(card, calls=calls),
@@ -79,7 +81,7 @@ class Asked:
         )
 
 
-def asked(name: str, order: int = 0) -> Approval:
+def request_of(name: str, order: int = 0) -> Approval:
     """The question about a tool's good call."""
     implementation = IMPLEMENTATIONS[name]
     tool = implementation.make()
@@ -114,18 +116,18 @@ def on_discord(outcome: Outcome) -> str:
 
 def on_slack(outcome: Outcome) -> str:
     blocks = "\n".join(
-        text for one in slack.view(outcome) for text in texts(one) if not text.startswith("zc-")
+        text for block in slack.view(outcome) for text in texts(block) if not text.startswith("zc-")
     )
     return f"{blocks}\n{slack.summary(outcome.card)}\n{slack.card_text(outcome.card)}"
 
 
 def in_a_mail(outcome: Outcome) -> str:
-    """The card, its subject, and the mail that tells how it ended; addresses are no words."""
+    """The card, its subject, and the mail about its end; addresses are no words."""
     shown = email.card(outcome.card, id=MAIL, to="olga@x.test", bot=ME)
     ended = email.ended(outcome)
-    said = "\n".join((shown.text, ended.text, shown.subject))
+    text = "\n".join((shown.text, ended.text, shown.subject))
     return re.sub(
-        r"mailto:\S+", lambda link: unquote(link[0].partition("=")[2].split("%5B")[0]), said
+        r"mailto:\S+", lambda link: unquote(link[0].partition("=")[2].split("%5B")[0]), text
     )
 
 
@@ -186,25 +188,27 @@ RENDERERS = [
     on_a_screen,
 ]
 CARDS = [
-    Asked(),
-    *(Asked(endings=(how,)) for how in get_args(How)),
-    *(Asked(endings=("denied",), by=name) for name in NAMELESS),
-    Asked(endings=("expired", "stopped"), by=""),
+    Question(),
+    *(Question(endings=(how,)) for how in get_args(How)),
+    *(Question(endings=("denied",), by=name) for name in NAMELESS),
+    Question(endings=("expired", "stopped"), by=""),
 ]
 
 
 @pytest.mark.parametrize("card", CARDS, ids=str)
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_a_german_card_has_no_english_word(renderer: Callable[[Outcome], str], card: Asked) -> None:
+def test_a_german_card_has_no_english_word(
+    renderer: Callable[[Outcome], str], card: Question
+) -> None:
     """Every tool's line, every shipped reason, every button, every ending, who has no name."""
     assert english_on(renderer(card.outcome())) == set()
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 def test_every_tool_says_in_german_what_it_would_do(name: str) -> None:
-    one = asked(name)
-    assert dict(one.summaries)["de"] != one.summary
-    assert english_in(dict(one.summaries)["de"]) == set()
+    request = request_of(name)
+    assert dict(request.summaries)["de"] != request.summary
+    assert english_in(dict(request.summaries)["de"]) == set()
 
 
 @pytest.mark.parametrize("choice", get_args(Choice))
@@ -212,8 +216,8 @@ def test_every_tool_says_in_german_what_it_would_do(name: str) -> None:
 def test_every_answer_is_offered_in_german(
     renderer: Callable[[Outcome], str], choice: Choice
 ) -> None:
-    one = card_of([replace(asked(next(iter(IMPLEMENTATIONS))), choices=(choice,))], PLACE)
-    assert english_on(renderer(Outcome(card=one, endings=()))) == set()
+    card = card_of([replace(request_of(next(iter(IMPLEMENTATIONS))), choices=(choice,))], PLACE)
+    assert english_on(renderer(Outcome(card=card, endings=()))) == set()
 
 
 @pytest.mark.parametrize("arguments", ["{}", '"' + "x" * 50_000 + '"'], ids=["text", "file"])
@@ -223,8 +227,8 @@ def test_every_card_says_what_for_a_time_lets_run(
 ) -> None:
     """In the words of what runs, beside the button that lets it, or in the card's file (P5)."""
     card = card_of([replace(ONE, arguments=arguments)], PLACE)
-    said = renderer(Outcome(card=card, endings=())).replace("`", "")
-    assert "„Eine Zeit lang“ erlaubt jede URL auf x für 1 Stunde" in said
+    text = renderer(Outcome(card=card, endings=())).replace("`", "")
+    assert "„Eine Zeit lang“ erlaubt jede URL auf x für 1 Stunde" in text
 
 
 def test_a_question_of_an_earlier_release_is_shown_as_it_was_stored() -> None:
@@ -237,7 +241,7 @@ def test_the_page_has_no_words_of_its_own_for_a_card() -> None:
     """They travel with the card; what the script itself says would be English to everybody."""
     script = (Path(web.__file__).parent / "page" / "cards.js").read_text(encoding="utf-8")
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", script, flags=re.DOTALL)
-    said = re.findall(r'"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`', code)
-    spoken = [re.sub(r"\$\{[^}]*\}", "", one or other) for one, other in said]
+    strings = re.findall(r'"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`', code)
+    spoken = [re.sub(r"\$\{[^}]*\}", "", double or single) for double, single in strings]
     names = re.compile(r'[a-z0-9_.:\-\[\]()="\'/ ]*')
-    assert [one for one in spoken if english_in(one) and not names.fullmatch(one)] == []
+    assert [text for text in spoken if english_in(text) and not names.fullmatch(text)] == []

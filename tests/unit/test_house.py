@@ -83,9 +83,9 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             breached.write(f"\n{line}\n")
     linted = lint_imports(tree)
     assert linted.returncode == 1, linted.stdout
-    _, _, said = linted.stdout.partition("Broken contracts")
+    _, _, broken = linted.stdout.partition("Broken contracts")
     titles = "|".join(map(re.escape, CONTRACTS))
-    _, *parts = re.split(rf"^({titles})\n-+$", said, flags=re.MULTILINE)
+    _, *parts = re.split(rf"^({titles})\n-+$", broken, flags=re.MULTILINE)
     return {
         name: " ".join(text.split()) for name, text in zip(parts[::2], parts[1::2], strict=True)
     }
@@ -105,7 +105,7 @@ def test_an_import_contract_goes_red_when_it_is_broken(
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_a_file_that_nobody_placed_breaks_the_layers(tmp_path: Path) -> None:
+def test_a_file_outside_the_layers_breaks_them(tmp_path: Path) -> None:
     """The list of layers is exhaustive."""
     tree = copied_to(tmp_path)
     (tree / "zeroclaw" / "sundry.py").write_text('"""Anything."""\n', encoding="utf-8")
@@ -135,26 +135,26 @@ def test_every_shipped_module_imports_absolutely_and_without_tricks() -> None:
     tricks = re.compile(
         r"^from __future__ import annotations|\bTYPE_CHECKING\b|unittest\.mock", re.MULTILINE
     )
-    here = Path(__file__)
+    this_file = Path(__file__)
     found = [
         relative(path)
         for path in WRITTEN
-        if path != here and tricks.search(path.read_text(encoding="utf-8"))
+        if path != this_file and tricks.search(path.read_text(encoding="utf-8"))
     ]
     assert found == []
 
 
-def test_no_group_is_made_of_an_error_that_is_told_in_one_line() -> None:
+def test_no_group_is_made_of_an_error_that_is_reported_in_one_line() -> None:
     """Python 3.11.2, Debian 12's, makes one of what `except*` raises; `errors.ungrouped` does not."""
     found = [
-        f"{relative(path)}:{one.lineno}"
+        f"{relative(path)}:{node.lineno}"
         for path in PRODUCT
         if "except*" in (source := path.read_text(encoding="utf-8"))
         for tried in ast.walk(ast.parse(source))
         if isinstance(tried, ast.TryStar)
         for handler in tried.handlers
-        for one in ast.walk(handler)
-        if isinstance(one, ast.Raise) and one.exc is not None
+        for node in ast.walk(handler)
+        if isinstance(node, ast.Raise) and node.exc is not None
     ]
     assert found == []
 
@@ -199,11 +199,11 @@ def test_no_tracked_file_names_a_machine_or_a_registry() -> None:
         rb"/work/(main|shared)|/root/|/home/[a-z]|/tmp/zc"
         rb"|(?:pypi|files\.pythonhosted|registry\.npmjs|deb\.debian)\.org|--(?:extra-)?index-url"
     )
-    here = Path(__file__)
+    this_file = Path(__file__)
     found = [
         relative(path)
         for path in tracked_files()
-        if path != here and banned.search(path.read_bytes())
+        if path != this_file and banned.search(path.read_bytes())
     ]
     assert found == []
 
@@ -286,7 +286,7 @@ def locked(lock: Path) -> dict[str, str]:
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pairs}
 
 
-def wanted(*, groups: tuple[str, ...]) -> list[Requirement]:
+def required(*, groups: tuple[str, ...]) -> list[Requirement]:
     project, extras = PYPROJECT["project"], PYPROJECT["project"]["optional-dependencies"]
     lines = [*project["dependencies"], *extras["local"]]
     lines += [line for group in groups for line in PYPROJECT["dependency-groups"][group]]
@@ -302,7 +302,7 @@ def test_the_lock_files_fit_the_project(lock: str, groups: tuple[str, ...]) -> N
     versions = locked(ROOT / "deploy" / lock)
     stale = [
         str(requirement)
-        for requirement in wanted(groups=groups)
+        for requirement in required(groups=groups)
         if not requirement.specifier.contains(
             versions.get(re.sub(r"[-_.]+", "-", requirement.name).lower(), "0"), prereleases=True
         )

@@ -68,19 +68,19 @@ def test_a_house_rule_bites(small_project: Path) -> None:
     """A test that breaks a rule of the house fails and says which; one run breaks them all."""
     done = run_pytest(small_project, [test for test, _ in BREACHES.values()], ci="true")
     summary = done.stdout.partition("short test summary")[2]
-    said = dict(
+    lines = dict(
         re.findall(r"^(?:FAILED|ERROR) tests/test_(\d).py([^\f]*?)(?=^\S)", summary, re.MULTILINE)
     )
     deaf = [
         breach
         for number, (breach, (_, complaint)) in enumerate(BREACHES.items())
-        if complaint not in said.get(str(number), "")
+        if complaint not in lines.get(str(number), "")
     ]
     assert (done.returncode, deaf) == (1, []), done.stdout
 
 
 def test_a_missing_requirement_skips_with_its_remedy_on_a_laptop(small_project: Path) -> None:
-    """Outside CI a test whose program is missing says how to get it, and stops nobody."""
+    """Outside CI a test whose program is missing says how to get it, and fails nothing."""
     test, _ = BREACHES["a requirement that is missing in CI"]
     done = run_pytest(small_project, [test], ci="")
     assert (done.returncode, "conjure it" in done.stdout) == (0, True)
@@ -105,7 +105,7 @@ def chosen(project: Path, *long: str) -> list[str]:
     return re.findall(r"^tests/test_(\d)\.py::", done.stdout, re.MULTILINE)
 
 
-def test_what_is_long_runs_only_where_that_is_wished(small_project: Path) -> None:
+def test_long_tests_run_only_on_request(small_project: Path) -> None:
     """Properties run each time, and once more among the long searches, all or a share of them."""
     assert sorted(chosen(small_project)) == ["0", "2", "3", "4"]
     assert sorted(chosen(small_project, "--long=all")) == ["1", "2", "3", "4"]

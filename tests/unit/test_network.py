@@ -47,7 +47,7 @@ def read_anew() -> Generator[None]:
         ("http://ann:s3cret@two.lan:8080/v1", None),
         ("http://two.lan:9/v1", PROXY),
         ("http://[fd00::1]:8080/v1", None),
-        # A request to a model on this machine must not leave it, whatever the environment says.
+        # A request to a model on this machine must not leave it, in any environment.
         ("http://127.0.0.1:8080/v1", None),
         ("http://127.9.9.9/v1", None),
         ("http://[::1]:8080/v1", None),
@@ -110,7 +110,7 @@ async def test_mozillas_list_is_trusted_and_read_once() -> None:
 
 
 async def test_certificates_are_read_where_nothing_waits_for_them() -> None:
-    """It takes up to 34 ms, and the loop would answer nobody meanwhile (P9)."""
+    """It takes up to 34 ms, in which the loop would answer no chat (P9)."""
     aside: list[SSLContext] = []
 
     async def run(read: Callable[[], SSLContext]) -> SSLContext:
@@ -129,10 +129,10 @@ async def test_certificates_are_read_where_nothing_waits_for_them() -> None:
 @pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
 async def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None:
     """A proxy that opens TLS has certificates of its own, and so has a model of one's company."""
-    one = tmp_path / "one.pem"
-    one.write_text(first_of(certifi.contents()), encoding="ascii")
-    said = {name: str(one if name == "SSL_CERT_FILE" else tmp_path)}
-    trusted = await Network(said, to_thread).trusted_for("https://api.test")
+    bundle = tmp_path / "one.pem"
+    bundle.write_text(first_of(certifi.contents()), encoding="ascii")
+    environment = {name: str(bundle if name == "SSL_CERT_FILE" else tmp_path)}
+    trusted = await Network(environment, to_thread).trusted_for("https://api.test")
     # Those of a directory are looked for when one is needed.
     assert not isinstance(trusted, bool)
     assert len(trusted.get_ca_certs()) == (1 if name == "SSL_CERT_FILE" else 0)
@@ -145,21 +145,21 @@ async def test_an_operator_says_whom_to_trust(name: str, tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("read_anew")
 async def test_directories_that_do_not_exist_are_reported(tmp_path: Path) -> None:
-    """P10: OpenSSL passes over them, and would then trust nobody. One of several may be missing."""
+    """P10: OpenSSL skips them, and would then trust no certificate. One of several may be missing."""
     several = f"/nowhere:{tmp_path}"
     assert await Network({"SSL_CERT_DIR": several}, to_thread).trusted_for("https://api.test")
-    said = r"`SSL_CERT_DIR` names certificates that can't be read \(no such directory\)"
+    message = r"`SSL_CERT_DIR` names certificates that can't be read \(no such directory\)"
     for missing in ("/nowhere", "/nowhere:/neither"):
-        with pytest.raises(NoWayOut, match=said):
+        with pytest.raises(NoWayOut, match=message):
             await Network({"SSL_CERT_DIR": missing}, to_thread).trusted_for("https://api.test")
 
 
 async def test_who_sends_nothing_by_tls_reads_no_certificates() -> None:
     """They take 15 ms of a start; a proxy that speaks TLS itself needs them all the same."""
-    gone = {"SSL_CERT_FILE": "/nowhere.pem"}
-    assert await Network(gone, to_thread).trusted_for("http://127.0.0.1:8080/v1") is True
+    environment = {"SSL_CERT_FILE": "/nowhere.pem"}
+    assert await Network(environment, to_thread).trusted_for("http://127.0.0.1:8080/v1") is True
     with pytest.raises(NoWayOut):
-        await Network(gone, to_thread).trusted_for("http://api.test", "https://one.proxy")
+        await Network(environment, to_thread).trusted_for("http://api.test", "https://one.proxy")
 
 
 def first_of(bundle: str) -> str:

@@ -324,7 +324,7 @@ def test_a_known_value_within_a_private_key_does_not_end_it(is_encoded: bool, st
     assert streamed(Redactor([value]), pieces) == f"{MARKER}\nafter"
 
 
-def test_what_overlaps_is_one_marker() -> None:
+def test_overlapping_secrets_are_one_marker() -> None:
     """A value over the edge of two others makes one hole of the three; neighbours stay two."""
     redactor = Redactor(["abcdefgh", "ijklmnop", "efghijklmnopq"])
     assert streamed(redactor, list("xabcdefghijklmnopqx")) == f"x{MARKER}x"
@@ -333,7 +333,7 @@ def test_what_overlaps_is_one_marker() -> None:
 
 @given(text=TEXTS, points=st.lists(st.integers(0, 5000), max_size=6))
 def test_never_more_than_8_kib_are_held(text: str, points: list[int]) -> None:
-    """What is held back is bounded, whatever arrives. K16."""
+    """The text held back is bounded, for any input. K16."""
     state = Redaction()
     for piece in cut(text * 40, points):
         state, _ = REDACTOR.feed(state, piece)
@@ -393,7 +393,7 @@ def test_nothing_to_look_for_is_fine() -> None:
     assert Redactor(["1234567"]).redact("1234567 ghp_" + WORD) == f"1234567 {MARKER}"
 
 
-def test_what_is_held_is_not_shown_by_repr() -> None:
+def test_held_text_is_not_shown_by_repr() -> None:
     """A state in a log or a traceback gives nothing away. P8."""
     state, _ = REDACTOR.feed(Redaction(), "hunter2hunter")
     state, _ = REDACTOR.feed(state, "x password")
@@ -472,7 +472,7 @@ NOT_ENDING = st.text(alphabet=st.characters(exclude_characters="@", codec="utf-8
 
 
 @given(NOT_ENDING, NOT_ENDING, st.sampled_from(["?", "#"]), NOT_ENDING)
-def test_whatever_a_password_is_made_of_it_is_not_printed(
+def test_a_password_of_any_characters_is_not_printed(
     before: str, user: str, mark: str, after: str
 ) -> None:
     shown = without_credentials(f"https://{before}:{user}@host/v1{mark}{after}")
@@ -500,7 +500,7 @@ def test_every_lookalike_that_unicode_lists_reads_as_its_letter() -> None:
     """Lunate sigmas for `c` did not: NFKD made another letter of them before they were looked up. P7."""
     pairs = [(word[0], sign) for word in LISTED.split() for sign in word[1:]]
     read = [(letter, key(disguise.folded(sign), bare=True), sign) for letter, sign in pairs]
-    assert [one for one in read if key(one[0], bare=True) != one[1]] == []
+    assert [pair for pair in read if key(pair[0], bare=True) != pair[1]] == []
     assert len(pairs) > 450
 
 

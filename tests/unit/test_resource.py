@@ -20,7 +20,7 @@ TOPS = st.sampled_from(["example", "org", "de", "рф", "中国"])
 
 @st.composite
 def spellings(draw: st.DrawFn) -> tuple[str, str]:
-    """A host as somebody may write it in a URL, and as somebody else may in a statement."""
+    """A host in one spelling of a URL, and in one of a statement."""
     labels = [*draw(st.lists(LABELS, min_size=1, max_size=3)), draw(TOPS)]
     written: list[str] = []
     for _ in range(2):
@@ -30,12 +30,12 @@ def spellings(draw: st.DrawFn) -> tuple[str, str]:
     return written[0], written[1]
 
 
-@given(both=spellings(), port=st.sampled_from(PORTS))
+@given(spellings_of_one_host=spellings(), port=st.sampled_from(PORTS))
 def test_every_spelling_of_a_host_matches_the_same_statement(
-    both: tuple[str, str], port: int
+    spellings_of_one_host: tuple[str, str], port: int
 ) -> None:
-    """Case, IDNA, full-width dots and the root's dot are one host, whoever writes it how."""
-    in_url, in_statement = both
+    """Case, IDNA, full-width dots and the root's dot are one host, in every spelling."""
+    in_url, in_statement = spellings_of_one_host
     try:
         named = read_target(f"http://{in_url}:{port}/", PORTS).resource
     except TargetRefused:
@@ -81,7 +81,7 @@ def test_a_host_of_a_statement_has_one_form(written: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "why"),
+    ("written", "reason"),
     [
         ("example.org", "names no port: write `host:example.org:443`"),
         ("*.example.org", "names no port"),
@@ -107,9 +107,9 @@ def test_a_host_of_a_statement_has_one_form(written: str, form: str) -> None:
         ("example.org:", "must have a port"),
     ],
 )
-def test_a_host_that_would_never_match_is_refused(written: str, why: str) -> None:
+def test_a_host_that_would_never_match_is_refused(written: str, reason: str) -> None:
     """A deny on it would be silently open."""
-    with pytest.raises(ValueError, match=why.replace("*", r"\*")):
+    with pytest.raises(ValueError, match=reason.replace("*", r"\*")):
         host_pattern(written)
 
 
@@ -139,7 +139,7 @@ def test_a_path_of_a_statement_has_one_form(written: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "why"),
+    ("written", "reason"),
     [
         ("/a/../b", "goes up with `..`"),
         ("/a/..", "goes up"),
@@ -149,26 +149,26 @@ def test_a_path_of_a_statement_has_one_form(written: str, form: str) -> None:
         ("/a\0", "holds a NUL"),
     ],
 )
-def test_a_path_that_would_never_match_is_refused(written: str, why: str) -> None:
-    with pytest.raises(ValueError, match=why.replace("*", r"\*").replace(".", r"\.")):
+def test_a_path_that_would_never_match_is_refused(written: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason.replace("*", r"\*").replace(".", r"\.")):
         path_pattern(written)
 
 
 @given(text=st.text("a./*", max_size=12))
 def test_the_form_of_a_path_is_its_own_form(text: str) -> None:
-    """And what an absolute path without `..` means stays what it is."""
+    """And an absolute path without `..` means the same."""
     try:
         form = path_pattern(f"/{text}")
     except ValueError:
         assume(False)
         raise
     assert path_pattern(form) == form
-    assert [one for one in form.split("/") if one] == [
-        one for one in text.split("/") if one not in {"", "."}
+    assert [part for part in form.split("/") if part] == [
+        part for part in text.split("/") if part not in {"", "."}
     ]
 
 
-def test_what_is_neither_a_host_nor_a_path_has_the_form_that_it_has() -> None:
+def test_other_resources_keep_their_form() -> None:
     assert resource_form("notes:of:person:ann") == "notes:of:person:ann"
     assert resource_form("*") == "*"
     assert resource_form("host:A.example:80") == "host:a.example:80"

@@ -40,7 +40,7 @@ def on_telegram(outcome: Outcome) -> str:
 
 
 def on_discord(outcome: Outcome) -> str:
-    """A block ends at the first three backticks, whatever stands behind them."""
+    """A block ends at the first three backticks, with any text behind them."""
     seen = discord.view(outcome)
     if seen.file:
         return between(seen.file)
@@ -55,7 +55,7 @@ def on_slack(outcome: Outcome) -> str:
     blocks: Any = slack.view(outcome)
     parts = [part for block in blocks for part in block.get("elements", [])]
     (text,) = [part["elements"] for part in parts if part["type"] == "rich_text_preformatted"]
-    assert [one["type"] for one in text] == ["text"]
+    assert [part["type"] for part in text] == ["text"]
     return str(text[0]["text"])
 
 

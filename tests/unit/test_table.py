@@ -40,7 +40,7 @@ LATER = EPOCH + timedelta(days=1)
 
 
 class Score(Value):
-    """What somebody has."""
+    """The points of a player."""
 
     points: int
 
@@ -90,15 +90,15 @@ async def test_a_value_comes_back_from_its_table() -> None:
     assert await SCORES.get(store, "ben") is None
     [row] = await store.select(SCORES.where(state="on"))
     assert (row.key, row.conversation, row.place, row.due_at) == ("ada", HERE, "p", LATER)
-    assert [one.points async for one in SCORES.all(store)] == [3, 5]
-    assert [one.points async for one in SCORES.all(store, after="ada")] == [5]
+    assert [score.points async for score in SCORES.all(store)] == [3, 5]
+    assert [score.points async for score in SCORES.all(store, after="ada")] == [5]
 
     await store.commit(commit(SCORES.delete("ada")))
     assert await SCORES.get(store, "ada") is None
 
 
 async def test_rows_of_another_shape_share_a_kind() -> None:
-    """Each is read as what it is; read as the other one, it is refused."""
+    """Each is read as its own shape; read as the other one, it is refused."""
     store = MemoryStore()
     best = SCORES.holding(json_codec(Best))
     await store.commit(commit(best.put("#", Best(who="ada"))))
@@ -126,24 +126,24 @@ async def test_a_scan_reads_page_by_page(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("had", [None, 4])
 async def test_a_plan_is_made_anew_when_what_it_read_has_changed(had: int | None) -> None:
-    """Nothing that somebody else wrote meanwhile is lost, where there was no row before too."""
+    """Nothing that another writer wrote meanwhile is lost, where there was no row before too."""
     store = MemoryStore()
     if had is not None:
         await store.commit(commit(SCORES.put("ada", Score(points=had))))
     first = 0 if had is None else had
 
-    async def somebody_else(_: tuple[Write, ...]) -> None:
+    async def another_writer(_: tuple[Write, ...]) -> None:
         store.meanwhile = None
         await store.commit(commit(SCORES.put("ada", Score(points=first + 10))))
 
-    store.meanwhile = somebody_else
+    store.meanwhile = another_writer
 
     assert await transact(store, one_more) == first + 11
     assert await SCORES.get(store, "ada") == Score(points=first + 11)
 
 
 async def test_a_row_that_a_plan_selected_and_writes_is_guarded() -> None:
-    """Nothing that somebody else wrote meanwhile is lost or deleted."""
+    """Nothing that another writer wrote meanwhile is lost or deleted."""
     store = MemoryStore()
     await store.commit(
         commit(SCORES.put("ada", Score(points=1)), SCORES.put("bea", Score(points=2)))
@@ -152,19 +152,19 @@ async def test_a_row_that_a_plan_selected_and_writes_is_guarded() -> None:
     made: list[int] = []
 
     async def double_or_drop(reads: Reads) -> tuple[Commit | None, None]:
-        first, *_ = [one.points async for one in SCORES.all(reads)]
+        first, *_ = [score.points async for score in SCORES.all(reads)]
         made.append(first)
         put = SCORES.put("ada", Score(points=2 * first))
         return commit(put if first < 10 else SCORES.delete("ada")), None
 
-    async def somebody_else(_: tuple[Write, ...]) -> None:
+    async def another_writer(_: tuple[Write, ...]) -> None:
         store.meanwhile = None
         await store.commit(commit(SCORES.put("ada", Score(points=10))))
 
-    store.meanwhile = somebody_else
+    store.meanwhile = another_writer
     await transact(store, double_or_drop)
     await store.commit(commit(SCORES.put("ada", Score(points=20))))
-    store.meanwhile = somebody_else
+    store.meanwhile = another_writer
     await transact(store, double_or_drop)
 
     assert made == [1, 10, 20, 10]
@@ -180,22 +180,22 @@ async def test_a_row_that_a_plan_selected_only_may_change() -> None:
     made: list[int] = []
 
     async def add_one(reads: Reads) -> tuple[Commit | None, None]:
-        made.append(sum([one.points async for one in SCORES.all(reads)]))
+        made.append(sum([score.points async for score in SCORES.all(reads)]))
         return commit(SCORES.put("ada", Score(points=2))), None
 
-    async def somebody_else(_: tuple[Write, ...]) -> None:
+    async def another_writer(_: tuple[Write, ...]) -> None:
         store.meanwhile = None
         await store.commit(commit(SCORES.put("bea", Score(points=20))))
 
-    store.meanwhile = somebody_else
+    store.meanwhile = another_writer
     await transact(store, add_one)
 
     assert made == [3]
     assert await SCORES.get(store, "ada") == Score(points=2)
 
 
-async def test_what_is_read_unguarded_may_change() -> None:
-    """The plan is made once, though somebody wrote what it looked at."""
+async def test_an_unguarded_read_may_change() -> None:
+    """The plan is made once, though another writer changed what it read."""
     store = MemoryStore()
     made: list[int] = []
 
@@ -204,11 +204,11 @@ async def test_what_is_read_unguarded_may_change() -> None:
         made.append(await reads.count(SCORES.where()))
         return commit(SCORES.put("bea", Score(points=1))), None
 
-    async def somebody_else(_: tuple[Write, ...]) -> None:
+    async def another_writer(_: tuple[Write, ...]) -> None:
         store.meanwhile = None
         await store.commit(commit(SCORES.put("ada", Score(points=1))))
 
-    store.meanwhile = somebody_else
+    store.meanwhile = another_writer
     await transact(store, look)
 
     assert made == [0]
@@ -249,14 +249,14 @@ async def test_a_plan_is_given_up_after_so_many_tries() -> None:
     store = MemoryStore()
     times = 0
 
-    async def somebody_else(writes: tuple[Write, ...]) -> None:
+    async def another_writer(writes: tuple[Write, ...]) -> None:
         nonlocal times
         if any(isinstance(write, Put) and write.key == "ada" for write in writes):
             times += 1
             store.touch(RowKind.SWITCH)
 
     await store.commit(commit(SCORES.put("ada", Score(points=1))))
-    store.meanwhile = somebody_else
+    store.meanwhile = another_writer
 
     with pytest.raises(Conflict, match=f"{TRIES} times: try again"):
         await transact(store, one_more)

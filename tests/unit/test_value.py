@@ -37,7 +37,7 @@ def test_fields_are_given_by_name() -> None:
 
 
 def test_a_value_does_not_change() -> None:
-    """Another one is made of it; what it was made of is what it was."""
+    """Another one is made of it; the original is unchanged."""
     size = Size(width=1)
     with pytest.raises(AttributeError, match="immutable"):
         size.width = 2  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,8 +1,8 @@
 """What a room says to people stands in the catalogue: the rooms hold no sentences of their own.
 
-Every text of two words or more in the rooms that speak is either for somebody else (the model, the
-log, the command line, the configuration, a program), which is said here with its reason, or it is
-a sentence that would be told in English to whoever reads German.
+Every text of two words or more in these rooms is either for another reader (the model, the
+log, the command line, the configuration, a program), which is listed here with its reason, or it is
+a sentence that a reader of German would get in English.
 """
 
 import ast
@@ -37,7 +37,7 @@ ELSEWHERE = {
     "conversation/attachments.py": "what files came",
     "turn/executor.py:_check": "what is read in place of a result",
     "turn/results.py": "how a result is wrapped",
-    # for whoever reads the command line, the console's pages, a log or a configuration
+    # for readers of the command line, the console's pages, a log or a configuration
     "daemon/config_check.py": "faults of a configuration",
     "gate/receipt_keys.py": "an error's line",
     "daemon/services.py:_turn_services": "what an error would call the work on long histories",
@@ -84,7 +84,7 @@ def texts(node: ast.AST) -> Iterator[str]:
         case ast.keyword(arg="name" | "until"):  # of a task; of how long rows stay
             return
         case ast.JoinedStr(values=values):
-            yield from spoken("".join(written(one) for one in values))
+            yield from spoken("".join(written(value) for value in values))
         case ast.Constant(value=str() as text):
             yield from spoken(text)
         case _:
@@ -106,7 +106,7 @@ def places(node: ast.AST, path: str) -> Iterator[tuple[str, ast.AST]]:
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield from ((f"{path}:{name}", one) for one in child.body)
+                yield from ((f"{path}:{name}", child_) for child_ in child.body)
             case ast.ClassDef():
                 yield from places(child, path)
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
@@ -117,7 +117,7 @@ def places(node: ast.AST, path: str) -> Iterator[tuple[str, ast.AST]]:
                 yield path, child
 
 
-def said() -> Iterator[tuple[str, str]]:
+def sentences() -> Iterator[tuple[str, str]]:
     """Every text of the rooms, with where it stands."""
     for room in ROOMS:
         for file in sorted((ROOT / "zeroclaw" / room).rglob("*.py")):
@@ -130,14 +130,14 @@ def is_elsewhere(place: str) -> bool:
     return place in ELSEWHERE or place.partition(":")[0] in ELSEWHERE
 
 
-def test_no_room_says_a_sentence_of_its_own() -> None:
-    """Put it into `zeroclaw/text/catalogue.py`, in both languages; or say above whom it is for."""
-    assert [one for one in said() if not is_elsewhere(one[0])] == []
+def test_no_room_has_a_sentence_of_its_own() -> None:
+    """Put it into `zeroclaw/text/catalogue.py`, in both languages; or name its reader above."""
+    assert [sentence for sentence in sentences() if not is_elsewhere(sentence[0])] == []
 
 
 def test_every_exception_is_one() -> None:
     """What has moved or gone is no longer excused."""
-    places_that_speak = {place for place, _ in said()}
+    places_that_speak = {place for place, _ in sentences()}
     whole = {place.partition(":")[0] for place in places_that_speak}
     assert sorted(set(ELSEWHERE) - places_that_speak - whole) == []
 
@@ -158,5 +158,5 @@ def test_every_exception_is_one() -> None:
     ],
 )
 def test_a_sentence_is_found_however_it_is_written(code: str, found: list[str]) -> None:
-    """The check would else be fooled by the next form that somebody thinks of."""
+    """Else the next form of writing one would pass the check."""
     assert list(texts(ast.parse(code).body[0])) == found

@@ -18,7 +18,7 @@ SETTINGS = FilesSettings(
 
 
 def tool(name: str, settings: FilesSettings = SETTINGS) -> Tool:
-    [found] = [one for one in tools(settings) if one.spec.name == name]
+    [found] = [tool for tool in tools(settings) if tool.spec.name == name]
     return found
 
 
@@ -31,18 +31,18 @@ async def call_with(
     settings: FilesSettings, workspace: Path, name: str, **arguments: object
 ) -> str:
     """The same, with other settings."""
-    one = tool(name, replace(settings, hidden=(workspace / ".env",)))
-    return (await one.run(one.check(arguments), tool_context(workspace))).text
+    file_tool = tool(name, replace(settings, hidden=(workspace / ".env",)))
+    return (await file_tool.run(file_tool.check(arguments), tool_context(workspace))).text
 
 
 async def permitted_call(
     workspace: Path, permits: Callable[[str], bool], name: str, **arguments: object
 ) -> str:
     """The same, of what the policy narrowed."""
-    one, context = tool(name), tool_context(workspace, permits=permits)
-    return (await one.run(one.check(arguments), context)).text
+    file_tool, context = tool(name), tool_context(workspace, permits=permits)
+    return (await file_tool.run(file_tool.check(arguments), context)).text
 
 
 async def resources(workspace: Path, path: str, name: str = "read_file") -> tuple[str, ...]:
-    one = tool(name)
-    return await one.resources(one.check({"path": path}), tool_context(workspace))
+    file_tool = tool(name)
+    return await file_tool.resources(file_tool.check({"path": path}), tool_context(workspace))

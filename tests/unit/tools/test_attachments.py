@@ -38,7 +38,7 @@ CONTEXT = ToolContext(
 )
 
 
-class Kept:
+class StoredFiles:
     """Files of one conversation, by number."""
 
     def __init__(self, **files: bytes | None) -> None:
@@ -60,14 +60,14 @@ SYSTEM = detect()
 FOUND = SYSTEM
 
 
-def tool(kept: Kept, boxed: System | Broken | None = None, **bounds: float) -> Tool:
+def tool(stored: StoredFiles, boxed: System | Broken | None = None, **bounds: float) -> Tool:
     settings = AttachmentToolSettings().model_copy(update=bounds)
-    [one] = tools(settings, kept, boxed or FOUND, lambda: 2_000)
-    return one
+    [attachment_tool] = tools(settings, stored, boxed or FOUND, lambda: 2_000)
+    return attachment_tool
 
 
 async def read(content: bytes, name: str = "a_txt", **arguments: object) -> ToolOutput:
-    reading = tool(Kept(**{name: content}))
+    reading = tool(StoredFiles(**{name: content}))
     return await reading.run(reading.check({"id": 1, **arguments}), CONTEXT)
 
 
@@ -85,7 +85,7 @@ async def read(content: bytes, name: str = "a_txt", **arguments: object) -> Tool
         ("größer €".encode("cp1252"), "Windows-1252, as it seems"),
     ],
 )
-async def test_text_is_read_whatever_its_encoding(content: bytes, encoding: str) -> None:
+async def test_text_is_read_in_any_encoding(content: bytes, encoding: str) -> None:
     """A mark says it, else UTF-8 proves itself, else it is what Windows wrote."""
     output = await read(content)
     size = len(content)
@@ -157,13 +157,15 @@ NO_SANDBOX = Broken(reason="`bwrap` is missing: install the package bubblewrap")
 
 @pytest.mark.slow
 async def test_without_a_sandbox_text_is_read_and_nothing_that_is_a_program() -> None:
-    """A PDF and an image meet libraries that are large and old; who reads is told why not."""
-    files = Kept(a_txt=b"word", b_pdf=b"%PDF-1.7", c_png=b"\x89PNG\r\n\x1a\n", d_csv=b"a,b\n1,2\n")
+    """A PDF and an image meet libraries that are large and old; the answer says why not."""
+    files = StoredFiles(
+        a_txt=b"word", b_pdf=b"%PDF-1.7", c_png=b"\x89PNG\r\n\x1a\n", d_csv=b"a,b\n1,2\n"
+    )
     reading = tool(files, NO_SANDBOX)
-    told = [await reading.run(reading.check({"id": n}), CONTEXT) for n in (1, 2, 3, 4)]
-    assert [one.is_error for one in told] == [False, True, True, False]
-    for one in told[1:3]:
-        assert one.text.endswith(
+    outputs = [await reading.run(reading.check({"id": n}), CONTEXT) for n in (1, 2, 3, 4)]
+    assert [output.is_error for output in outputs] == [False, True, True, False]
+    for output in outputs[1:3]:
+        assert output.text.endswith(
             ": it is read in a sandbox only, and there is none: `bwrap` is missing: install the"
             " package bubblewrap"
         )
@@ -171,8 +173,8 @@ async def test_without_a_sandbox_text_is_read_and_nothing_that_is_a_program() ->
 
 @boxed
 @pytest.mark.slow
-async def test_what_reads_is_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sees no file of ours, writes nowhere, reaches no network, and is nobody."""
+async def test_the_reader_runs_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sees no file of ours, writes nowhere, reaches no network, and runs as an unused user."""
     look = (
         "import os, socket\n"
         "print(sorted(os.listdir('/')), os.path.exists('/etc/passwd'), os.path.exists('/root'))\n"
@@ -227,9 +229,9 @@ def pdf(*pages: bytes, packed: bool = False) -> bytes:
             b"<< /Length %d%s >>\nstream\n%s\nendstream" % (len(page), filtered, page),
         ]
     body, places = b"%PDF-1.4\n", list[int]()
-    for number, one in enumerate(objects, start=1):
+    for number, object_ in enumerate(objects, start=1):
         places.append(len(body))
-        body += b"%d 0 obj\n%s\nendobj\n" % (number, one)
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, object_)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     size = len(objects) + 1
     return (
@@ -240,7 +242,7 @@ def pdf(*pages: bytes, packed: bool = False) -> bytes:
     )
 
 
-def says(text: str) -> bytes:
+def page_text(text: str) -> bytes:
     return b"BT /F1 12 Tf 20 200 Td (%s) Tj ET" % text.encode()
 
 
@@ -248,7 +250,7 @@ def says(text: str) -> bytes:
 @pytest.mark.needs("attachments")
 async def test_a_pdf_is_read_page_by_page() -> None:
     """Each page says whether there is another."""
-    content = pdf(says("first page"), says("second page"))
+    content = pdf(page_text("first page"), page_text("second page"))
     first = await read(content, "book_pdf")
     assert first.text.endswith("page 1 of 2: 10 characters; read on with page 2:\nfirst page")
     second = await read(content, "book_pdf", page=2)
@@ -269,23 +271,23 @@ async def test_a_pdf_that_unfolds_a_thousandfold_is_ended() -> None:
     squeeze = zlib.compressobj(9)
     piece = b" " * 1_048_576
     bomb = b"".join(squeeze.compress(piece) for _ in range(512)) + squeeze.flush()
-    reading = tool(Kept(bomb_pdf=pdf(bomb, packed=True)), memory_bytes=268_435_456)
+    reading = tool(StoredFiles(bomb_pdf=pdf(bomb, packed=True)), memory_bytes=268_435_456)
     try:
         output = await reading.run(reading.check({"id": 1}), CONTEXT)
     except ToolFailed as error:
-        said = str(error)
+        text = str(error)
     else:
-        said = output.text
-    assert "page 1 of 1: 0 characters" not in said
-    assert len(said) < 300
+        text = output.text
+    assert "page 1 of 1: 0 characters" not in text
+    assert len(text) < 300
 
 
 @pytest.mark.slow
 @pytest.mark.needs("attachments")
 async def test_a_pdf_that_never_ends_is_ended() -> None:
     """A page that takes minutes is given what one call may take."""
-    endless = says("x" * 50) * 400_000
-    reading = tool(Kept(slow_pdf=pdf(endless)), timeout_s=1.0)
+    endless = page_text("x" * 50) * 400_000
+    reading = tool(StoredFiles(slow_pdf=pdf(endless)), timeout_s=1.0)
     with pytest.raises(ToolFailed, match="reading it took longer than 1 s, so it was ended"):
         await reading.run(reading.check({"id": 1}), CONTEXT)
 
@@ -294,18 +296,18 @@ async def test_a_pdf_that_never_ends_is_ended() -> None:
 @pytest.mark.needs("attachments")
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-async def test_a_damaged_pdf_or_image_is_told_or_read(data: st.DataObject) -> None:
-    """Whatever stands in it, there is an answer of one size, or a sentence."""
+async def test_a_damaged_pdf_or_image_is_reported_or_read(data: st.DataObject) -> None:
+    """For any bytes there is an answer of one size, or a sentence."""
     whole = data.draw(
-        st.sampled_from([pdf(says("text")), png(3, 2), b"\xff\xd8\xff\xe1", b"GIF89a"])
+        st.sampled_from([pdf(page_text("text")), png(3, 2), b"\xff\xd8\xff\xe1", b"GIF89a"])
     )
     at = data.draw(st.integers(0, len(whole) - 1))
     content = whole[:4] + whole[4:at] + data.draw(st.binary(max_size=40)) + whole[at:]
     try:
-        said = (await read(content, "a_bin")).text
+        text = (await read(content, "a_bin")).text
     except ToolFailed as error:
-        said = str(error)
-    assert 0 < len(said) < 2_000
+        text = str(error)
+    assert 0 < len(text) < 2_000
 
 
 # --- images --------------------------------------------------------------------------------------
@@ -361,7 +363,7 @@ async def test_an_image_keeps_where_it_was_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "sentence"),
     [
         (
             "a_zip",
@@ -373,11 +375,13 @@ async def test_an_image_keeps_where_it_was_taken() -> None:
         ("missed", None, "`missed` did not arrive: it is 'gone'"),
     ],
 )
-async def test_what_cannot_be_read_is_told(name: str, content: bytes | None, told: str) -> None:
+async def test_a_file_that_cannot_be_read_is_reported(
+    name: str, content: bytes | None, sentence: str
+) -> None:
     """In a sentence, without starting anything."""
-    reading = tool(Kept(**{name: content}))
+    reading = tool(StoredFiles(**{name: content}))
     output = await reading.run({"id": 1}, CONTEXT)
-    assert output == ToolOutput(text=f"attachment 1 {told}", is_error=True, untrusted=True)
+    assert output == ToolOutput(text=f"attachment 1 {sentence}", is_error=True, untrusted=True)
 
 
 @pytest.mark.slow
@@ -395,7 +399,7 @@ async def test_a_batch_of_calls_reads_one_file_after_another() -> None:
             living.add(now)
         most = max(most, len(living))
 
-    reading = tool(Kept(a_txt=b"milk", b_txt=b"milk", c_txt=b"fresh milk"))
+    reading = tool(StoredFiles(a_txt=b"milk", b_txt=b"milk", c_txt=b"fresh milk"))
     context = replace(CONTEXT, spawned=record)
     async with asyncio.TaskGroup() as group:
         called = [
@@ -415,15 +419,15 @@ async def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPat
         nonlocal started
         started += now is not None
 
-    reading = tool(Kept(a_txt=b"milk", b_txt=b"fresh milk"))
+    reading = tool(StoredFiles(a_txt=b"milk", b_txt=b"fresh milk"))
     for number in (1, 1, 2, 1):
         await reading.run(reading.check({"id": number}), replace(CONTEXT, spawned=record))
     assert started == 3
 
 
-async def test_nobody_reads_the_files_of_another_conversation() -> None:
+async def test_files_of_another_conversation_can_not_be_read() -> None:
     """They look as if they didn't exist, and policy sees whose they would be (P4)."""
-    reading = tool(Kept(a_txt=b"secret"))
+    reading = tool(StoredFiles(a_txt=b"secret"))
     theirs = replace(CONTEXT, conversation=ConversationId("01THEIRS"))
     output = await reading.run({"id": 1}, theirs)
     assert output.text == "there is no attachment 1 here; a message lists its files by number"
@@ -437,4 +441,4 @@ async def test_nobody_reads_the_files_of_another_conversation() -> None:
 def test_arguments_that_do_not_fit_are_refused(arguments: Arguments) -> None:
     """Before anybody is asked about the call."""
     with pytest.raises(ToolArgumentsInvalid):
-        tool(Kept()).check(arguments)
+        tool(StoredFiles()).check(arguments)

@@ -54,8 +54,8 @@ async def test_a_long_file_is_read_in_pieces(
     assert await call(workspace, "read_file", path="a", **arguments) == answer
 
 
-async def test_an_answer_is_bounded_whatever_the_file(workspace: Path) -> None:
-    """A line larger than an answer is cut, and the cut is told."""
+async def test_an_answer_is_bounded_for_any_file(workspace: Path) -> None:
+    """A line larger than an answer is cut, and the answer says so."""
     (workspace / "a").write_text("x" * 5000 + "\nend", encoding="utf-8")
     assert await call(workspace, "read_file", path="a") == (
         "x" * 1000
@@ -105,7 +105,7 @@ async def test_a_file_is_made_with_its_directories_and_replaced_whole(workspace:
 
 
 @pytest.mark.parametrize("name", ["write_file", "edit_file"])
-async def test_what_was_redacted_is_never_written(workspace: Path, name: str) -> None:
+async def test_a_redacted_text_is_never_written(workspace: Path, name: str) -> None:
     """A model that copies a marker would destroy the secret in the file (design §6)."""
     await call(workspace, "write_file", path="a", content="key = hunter2")
     arguments = {
@@ -173,7 +173,7 @@ async def test_a_full_workspace_takes_what_makes_it_smaller(workspace: Path) -> 
 
 
 async def test_directories_that_are_made_on_the_way_count_as_well(workspace: Path) -> None:
-    """Each takes a block; and none lies so deep that nobody could count what is in it."""
+    """Each takes a block; and none lies too deep to be counted."""
     with pytest.raises(ToolFailed, match="no room for it"):
         await call_with(quota_of(10_000), workspace, "write_file", path="a/b/c", content="")
     with pytest.raises(ToolFailed, match="more than 64 directories"):

@@ -36,7 +36,7 @@ def lay(root: Path, name: str = "tides", text: str = TEXT) -> Path:
 def skills_in(root: Path) -> Mapping[str, Skill]:
     found, faults = loading.read_skills(root, lambda text: text.replace("secret", "[redacted]"))
     assert faults == ()
-    return {one.name: one for one in found}
+    return {skill.name: skill for skill in found}
 
 
 def faults_in(root: Path) -> tuple[str, ...]:
@@ -46,10 +46,10 @@ def faults_in(root: Path) -> tuple[str, ...]:
 
 
 def tools(skills: Mapping[str, Skill] | None = None) -> tuple[Tool, Tool]:
-    groups, one = loading.tools(
+    groups, skill_loader = loading.tools(
         lambda _who, _where: ("files", "notes"), lambda _who, _where: skills or {}
     )
-    return groups, one
+    return groups, skill_loader
 
 
 def context(root: Path) -> ToolContext:
@@ -76,8 +76,8 @@ async def test_groups_are_loaded_by_name(tmp_path: Path) -> None:
     assert "among yours from now on" in await called(
         load_tools, tmp_path, groups=["files", "notes"]
     )
-    told = await called(load_tools, tmp_path, groups=["files", "b", "a"])
-    assert told == "there is no group `a`, `b`"
+    text = await called(load_tools, tmp_path, groups=["files", "b", "a"])
+    assert text == "there is no group `a`, `b`"
     with pytest.raises(ToolArgumentsInvalid):
         load_tools.check({"groups": []})
     line = line_of(load_tools, {"groups": ["files"]}, "de")
@@ -99,16 +99,16 @@ async def test_a_skill_is_loaded_and_its_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("outside", encoding="utf-8")
     (folder / "link").symlink_to(tmp_path / "outside")
     _, load_skills = tools(await asyncio.to_thread(skills_in, tmp_path))
-    told = await called(load_skills, tmp_path, name="tides")
-    assert told.endswith("`file`:\n- `scripts/sail.py`")
+    text = await called(load_skills, tmp_path, name="tides")
+    assert text.endswith("`file`:\n- `scripts/sail.py`")
     assert await called(load_skills, tmp_path, name="tides", file="scripts/sail.py") == "print()"
     assert await called(load_skills, tmp_path, name="ports") == "there is no skill `ports`"
     for name in ("../outside", "link", ".env", "scripts/tls.pem", "keyrings/key", "SKILL.md"):
         with pytest.raises(ToolFailed, match="has no file"):
             await called(load_skills, tmp_path, name="tides", file=name)
-    asked = load_skills.check({"name": "tides", "file": "a"})
-    assert await load_skills.resources(asked, context(tmp_path)) == ("skill:tides",)
-    assert line_of(load_skills, asked, "en") == "read `a` of the skill `tides`"
+    arguments = load_skills.check({"name": "tides", "file": "a"})
+    assert await load_skills.resources(arguments, context(tmp_path)) == ("skill:tides",)
+    assert line_of(load_skills, arguments, "en") == "read `a` of the skill `tides`"
     assert line_of(load_skills, {"name": "tides"}, "en") == "load the skill `tides`"
 
 
@@ -122,13 +122,13 @@ async def test_a_file_is_looked_at_again_when_it_is_read(tmp_path: Path) -> None
     (folder / "link").unlink()
     (folder / "link").symlink_to("/etc/hostname")
     (folder / "gone").unlink()
-    for name, why in (("large", "larger"), ("link", "leads out"), ("gone", "no such file")):
-        with pytest.raises(ToolFailed, match=why):
+    for name, reason in (("large", "larger"), ("link", "leads out"), ("gone", "no such file")):
+        with pytest.raises(ToolFailed, match=reason):
             await called(load_skills, tmp_path, name="tides", file=name)
 
 
-def test_what_a_skill_says_is_without_secrets_and_without_what_is_not_seen(tmp_path: Path) -> None:
-    """A folder that people pass around may hold words that nobody sees."""
+def test_the_text_of_a_skill_is_redacted_and_escaped(tmp_path: Path) -> None:
+    """A folder that people pass around may hold invisible words."""
     lay(tmp_path, text=TEXT.replace("hour", "hour\u200b of the secret"))
     (tmp_path / "notes.txt").write_text("no skill", encoding="utf-8")
     (tmp_path / ".hidden").mkdir()
@@ -147,7 +147,7 @@ def test_each_broken_skill_is_named_with_its_fault(tmp_path: Path) -> None:
     (tmp_path / "f" / "SKILL.md").symlink_to(outside)
     (tmp_path / "g").symlink_to(tmp_path / "b")
     (tmp_path / "h" / "SKILL.md").mkdir(parents=True)
-    whys = (
+    reasons = (
         "can't be read: no such file or directory",
         "needs its folder's `name`",
         "is not UTF-8 text",
@@ -158,8 +158,8 @@ def test_each_broken_skill_is_named_with_its_fault(tmp_path: Path) -> None:
         "is no file",
     )
     faults = faults_in(tmp_path)
-    for name, why, fault in zip("abcdefgh", whys, faults, strict=True):
-        assert fault.startswith(f"`{name}` is left out: its `SKILL.md` {why}")
+    for name, reason, fault in zip("abcdefgh", reasons, faults, strict=True):
+        assert fault.startswith(f"`{name}` is left out: its `SKILL.md` {reason}")
 
 
 def test_skills_and_their_files_are_bounded(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_description_is_read_as_people_write_it(written: str, read_as: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("", "front matter"),
         ("name: tides\ndescription: a\n---\n", "front matter"),
@@ -249,9 +249,9 @@ def test_a_description_is_read_as_people_write_it(written: str, read_as: str) ->
         ("---\n lost\nname: tides\n- description: a\n---\n", "a `description`"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, why: str) -> None:
+def test_a_fault_is_named(text: str, reason: str) -> None:
     """Half a sentence that names what is missing."""
-    with pytest.raises(ValueError, match=re.escape(why)):
+    with pytest.raises(ValueError, match=re.escape(reason)):
         read_skill(text, FOLDER)
 
 

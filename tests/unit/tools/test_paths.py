@@ -64,23 +64,23 @@ async def test_a_link_swapped_in_after_the_decision_is_not_followed(
     workspace: Path, name: str, swapped: str
 ) -> None:
     """What was decided about is what is touched, or nothing is."""
-    one = tool(name)
+    file_tool = tool(name)
     await call(workspace, "write_file", path="d/a", content="hunter2")
-    arguments = one.check(
+    arguments = file_tool.check(
         {"path": "d/a"}
         | {"write_file": {"content": "x"}, "search_files": {"pattern": "hunter"}}.get(name, {})
         | ({"old_text": "hunter2", "new_text": "x"} if name == "edit_file" else {})
     )
     context = tool_context(workspace)
-    assert await one.resources(arguments, context) == (f"file:{workspace}/d/a",)
+    assert await file_tool.resources(arguments, context) == (f"file:{workspace}/d/a",)
     await asyncio.to_thread((workspace / swapped).rename, workspace / "away")
     target = workspace.parent / "outside" / ("secret" if swapped == "d/a" else "")
     await asyncio.to_thread((workspace / swapped).symlink_to, target)
     await asyncio.to_thread((workspace.parent / "outside" / "secret").rename, target.parent / "a")
     with pytest.raises(ToolFailed, match="is a symbolic link"):
-        await one.run(arguments, context)
+        await file_tool.run(arguments, context)
     with pytest.raises(ResourcesUnresolved):
-        await one.resources(arguments, context)
+        await file_tool.resources(arguments, context)
 
 
 @pytest.mark.parametrize("name", ["read_file", "write_file", "edit_file"])
@@ -129,7 +129,7 @@ async def test_a_name_that_is_too_long_is_refused_in_words(workspace: Path) -> N
         await resources(workspace, "x" * 300)
 
 
-async def test_a_workspace_that_is_gone_is_told(workspace: Path) -> None:
+async def test_a_workspace_that_is_gone_is_reported(workspace: Path) -> None:
     """Nothing is raised that the model can't read."""
     with pytest.raises(ToolFailed, match=r"can't enter `\.`: no such file or directory"):
         await call(workspace / "gone", "read_file", path="a")
@@ -184,24 +184,24 @@ def directory(tmp_path: Path) -> Path:
 
 def test_a_file_that_changed_meanwhile_is_not_replaced(directory: Path) -> None:
     """An edit is based on what was read; when that is gone, nothing is written or left."""
-    with opening.opened_directory(directory, ()) as here:
-        before = opening.stat_at(here, ("a",))
+    with opening.opened_directory(directory, ()) as fd:
+        before = opening.stat_at(fd, ("a",))
         (directory / "a").write_text("newer", encoding="utf-8")
         with pytest.raises(ToolFailed, match="`a` was changed meanwhile"):
-            opening.replace_at(here, ("a",), b"mine", replaces=before)
+            opening.replace_at(fd, ("a",), b"mine", replaces=before)
         with pytest.raises(ToolFailed, match="`a` was changed meanwhile"):
-            opening.replace_at(here, ("a",), b"mine", replaces=None)
+            opening.replace_at(fd, ("a",), b"mine", replaces=None)
     assert [(place.name, place.read_text()) for place in directory.iterdir()] == [("a", "newer")]
 
 
 def test_a_file_that_the_disk_has_not_confirmed_is_reported_as_written(directory: Path) -> None:
     """P10: the new text stands, and the model should not take it that the old one does."""
-    here = os.open(directory, os.O_PATH)  # good for names, but not for fsync(2)
+    fd = os.open(directory, os.O_PATH)  # good for names, but not for fsync(2)
     try:
         with pytest.raises(ToolFailed, match="`a` is written, but a power cut may undo that: bad"):
-            opening.replace_at(here, ("a",), b"mine", replaces=opening.stat_at(here, ("a",)))
+            opening.replace_at(fd, ("a",), b"mine", replaces=opening.stat_at(fd, ("a",)))
     finally:
-        os.close(here)
+        os.close(fd)
     assert (directory / "a").read_bytes() == b"mine"
 
 

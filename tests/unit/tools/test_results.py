@@ -67,7 +67,7 @@ async def test_an_empty_text_is_read_to_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "sentence"),
     [
         ({"id": "x"}, "no result of this conversation is stored as `x`; a cut result names its id"),
         ({"id": "b"}, "no result of this conversation is stored as `b`; a cut result names its id"),
@@ -75,12 +75,12 @@ async def test_an_empty_text_is_read_to_its_end() -> None:
         ({"offset": 791}, "offset: 791 is past the end of 791 characters"),
     ],
 )
-async def test_what_can_not_be_read_is_told_in_a_sentence(
-    arguments: dict[str, object], told: str
+async def test_a_result_that_can_not_be_read_is_reported_in_a_sentence(
+    arguments: dict[str, object], sentence: str
 ) -> None:
     """Another conversation's id looks as if it didn't exist. S1-21."""
     output = await read(tool(), **arguments)
-    assert (output.is_error, output.text) == (True, told)
+    assert (output.is_error, output.text) == (True, sentence)
 
 
 async def test_another_conversation_reads_its_own() -> None:
@@ -136,7 +136,7 @@ async def test_a_place_that_alone_is_too_long_shows_its_beginning() -> None:
     assert shown.partition("[there")[0] == "[offset 0]\n" + "a" * 19 + "\n"
 
 
-async def test_a_word_that_is_not_there_is_told() -> None:
+async def test_a_word_that_is_not_there_is_reported() -> None:
     assert (await read(tool(), word="x")).text == "`x` is not in the 791 characters"
     assert (await read(tool(), word="line 1\n", offset=10)).text == (
         "`line 1 ` is not in the 791 characters from offset 10 on"

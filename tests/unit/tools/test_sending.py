@@ -24,9 +24,9 @@ def sender(*hidden: Path) -> Tool:
 
 
 async def run(workspace: Path, *, takes: int = 1_000, **arguments: object) -> ToolOutput:
-    one = sender(workspace / ".env")
+    tool = sender(workspace / ".env")
     context = replace(tool_context(workspace), max_file_bytes=takes)
-    return await one.run(one.check(arguments), context)
+    return await tool.run(tool.check(arguments), context)
 
 
 async def test_a_file_is_handed_over_as_it_is(workspace: Path) -> None:
@@ -46,12 +46,12 @@ def test_it_only_reads_and_is_named_by_its_path() -> None:
 
 
 async def test_its_resource_is_the_file(workspace: Path) -> None:
-    one = sender()
+    tool = sender()
     (workspace / "link").symlink_to("a")
-    named = await one.resources(one.check({"path": "a"}), tool_context(workspace))
+    named = await tool.resources(tool.check({"path": "a"}), tool_context(workspace))
     assert named == (f"file:{workspace}/a",)
     with pytest.raises(ResourcesUnresolved, match="`link` is a symbolic link"):
-        await one.resources(one.check({"path": "link"}), tool_context(workspace))
+        await tool.resources(tool.check({"path": "link"}), tool_context(workspace))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_its_resource_is_the_file(workspace: Path) -> None:
         ("a", 0, "this chat takes no files"),
     ],
 )
-async def test_what_can_not_be_sent_is_told(
+async def test_a_file_that_can_not_be_sent_is_reported(
     workspace: Path, path: str, takes: int, complaint: str
 ) -> None:
     """Protected places and links among it, and what is larger than the chat takes (S2-08)."""
@@ -82,7 +82,7 @@ async def test_what_can_not_be_sent_is_told(
 
 
 @pytest.mark.parametrize("extra", [{"caption": "x" * 501}, {"name": "x" * 256}, {"to": "bob"}])
-def test_what_is_too_long_or_unknown_is_refused(extra: dict[str, object]) -> None:
+def test_too_long_or_unknown_arguments_are_refused(extra: dict[str, object]) -> None:
     with pytest.raises(ToolArgumentsInvalid):
         sender().check({"path": "a", **extra})
 

@@ -89,7 +89,7 @@ async def test_it_declares_what_the_sandbox_grants(
     )
 
 
-async def test_without_a_sandbox_every_call_must_be_asked_about() -> None:
+async def test_without_a_sandbox_every_call_needs_approval() -> None:
     """Undeclared effects and a resource of its own, so that no allowance for the other fits."""
     shell = unboxed()
     arguments = shell.check({"command": "true"})
@@ -99,14 +99,14 @@ async def test_without_a_sandbox_every_call_must_be_asked_about() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"), [({}, 60.0), ({"timeout_s": 5}, 5.0), ({"timeout_s": 600}, 600.0)]
+    ("arguments", "timeout_s"), [({}, 60.0), ({"timeout_s": 5}, 5.0), ({"timeout_s": 600}, 600.0)]
 )
-def test_the_timeout_is_filled_in(asked: Mapping[str, object], given: float) -> None:
+def test_the_timeout_is_filled_in(arguments: Mapping[str, object], timeout_s: float) -> None:
     """The frozen call says how long it may take."""
     [shell] = tools(ShellSettings(), SYSTEM, Limits())
-    checked = shell.check({"command": "true", **asked})
-    assert checked == {"command": "true", "timeout_s": given}
-    assert shell.spec.timeout_s > given
+    checked = shell.check({"command": "true", **arguments})
+    assert checked == {"command": "true", "timeout_s": timeout_s}
+    assert shell.spec.timeout_s > timeout_s
 
 
 @pytest.mark.parametrize("timeout_s", [601, -1, float("nan"), float("inf")])
@@ -151,7 +151,7 @@ async def test_an_answer_is_the_exit_code_and_readable_output(
     assert output == ToolOutput(text=text)
 
 
-async def test_a_command_that_hangs_is_an_error_with_what_it_said(
+async def test_a_command_that_hangs_is_an_error_with_its_output(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The output so far is not lost."""
@@ -189,11 +189,11 @@ async def test_nothing_of_the_machine_is_visible(workspace: Path) -> None:
         f"cat /etc/passwd; ls {data} ../outside /root /home /var; ls /; ls /proc | grep -c '^[0-9]'"
         " ; env | sort",
     )
-    said = output.text
-    assert "hunter2" not in said
-    assert "root:" not in said
-    assert said.count("No such file or directory") == 6
-    assert said.endswith(
+    text = output.text
+    assert "hunter2" not in text
+    assert "root:" not in text
+    assert text.count("No such file or directory") == 6
+    assert text.endswith(
         "HOME=/tmp\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin:/bin\nPWD=/workspace\nTERM=dumb\n"
     )
 
@@ -253,11 +253,11 @@ HIDDEN = ("git/hooks", "notes", ".env", "private")
     ],
 )
 async def test_protected_places_hold_against_a_command(workspace: Path, attempt: str) -> None:
-    """What is masked stays unread and as it was; renaming what is above helps nobody."""
+    """What is masked stays unread and as it was; renaming a parent opens nothing."""
     await asyncio.to_thread(fill, workspace)
     output = await call(workspace, attempt, hidden=HIDDEN)
     assert "hunter2" not in output.text
-    assert await asyncio.to_thread(kept, workspace) == (["old"], "old", "hunter2", "hunter2")
+    assert await asyncio.to_thread(contents, workspace) == (["old"], "old", "hunter2", "hunter2")
 
 
 @boxed
@@ -376,8 +376,8 @@ async def test_no_setting_of_the_kernel_can_be_written_and_no_key_is_listed(
 
 
 @boxed
-async def test_a_command_is_nobody_on_this_machine(workspace: Path) -> None:
-    """Root's daemon runs it as a number that nobody has; both read and write what either made."""
+async def test_a_command_runs_as_an_unused_user(workspace: Path) -> None:
+    """Root's daemon runs it under an unused user id; both read and write the files of either."""
     before = workspace / "before"
     await asyncio.to_thread(before.write_text, "old", encoding="utf-8")
     await asyncio.to_thread(before.chmod, 0o600)
@@ -439,8 +439,8 @@ def keep_secrets(workspace: Path) -> None:
         "cat /proc/1/cwd/../workspace/.env; cat /proc/$$/cwd/.env; cd app; cat ../.env",
     ],
 )
-async def test_what_keeps_secrets_in_a_workspace_is_masked(workspace: Path, attempt: str) -> None:
-    """No policy and no approval opens it, under whatever name a command looks for it."""
+async def test_files_of_secrets_in_a_workspace_are_masked(workspace: Path, attempt: str) -> None:
+    """No policy and no approval opens it, under any name that a command uses."""
     await asyncio.to_thread(keep_secrets, workspace)
     output = await call(workspace, f"{attempt}; echo ended")
     assert "ended\n" in output.text
@@ -448,13 +448,13 @@ async def test_what_keeps_secrets_in_a_workspace_is_masked(workspace: Path, atte
     later = await call(workspace, "find . -type f -exec cat {} +; echo ended")
     assert "ended\n" in later.text
     assert "hunter2" not in later.text
-    kept = await asyncio.to_thread(lambda: [*workspace.rglob("*")])
-    holding = [one for one in kept if one.is_file() and one.read_bytes() == b"hunter2"]
-    assert len([one for one in holding if not one.is_symlink()]) >= len(SECRETS)
+    paths = await asyncio.to_thread(lambda: [*workspace.rglob("*")])
+    holding = [path for path in paths if path.is_file() and path.read_bytes() == b"hunter2"]
+    assert len([path for path in holding if not path.is_symlink()]) >= len(SECRETS)
 
 
 @boxed
-async def test_what_is_no_secret_stays_open_and_a_link_out_stops_nobody(workspace: Path) -> None:
+async def test_other_files_stay_open_and_a_link_out_stops_no_command(workspace: Path) -> None:
     """A link of a secret's name leads to nothing outside; inside, to what has its own name."""
     await asyncio.to_thread(keep_secrets, workspace)
     outside = workspace.parent / "outside" / "secret"
@@ -566,10 +566,10 @@ def calls(number: int, *arguments: int | str) -> str:
         (500, (), 38),  # a call of tomorrow
     ],
 )
-async def test_what_an_attacker_asks_of_the_kernel_is_denied(
+async def test_an_attackers_system_calls_are_denied(
     workspace: Path, number: int, arguments: tuple[int | str, ...], error: int
 ) -> None:
-    """By the filter, whatever the kernel would have said."""
+    """By the filter, before the kernel decides."""
     output = await call(workspace, calls(number, *arguments))
     assert output.text == f"exit code 0\nsaid -1 {error}\n"
 
@@ -598,7 +598,7 @@ async def test_no_file_with_its_owners_rights_reaches_this_machine(
 @needs_python
 @pytest.mark.slow
 async def test_at_most_64_processes_run_at_once(workspace: Path) -> None:
-    """Threads count as well; whoever the daemon is."""
+    """Threads count as well; for any user of the daemon."""
     bomb = "import os, threading, time\nn = 1\ntry:\n while os.fork(): n += 1\n time.sleep(9)\n"
     bomb += "except OSError: print(n)"
     output = await call(workspace, f"{PYTHON} -c '{bomb}'")
@@ -612,7 +612,7 @@ SPREAD = (
 )
 # It takes room as long as it is open, and no walk finds it.
 NAMELESS = "exec 3>x$n; rm x$n; head -c 8000000 /dev/zero >&3; sleep 20"
-# What one writes stays when it ends, as somebody else still holds the piece.
+# What one writes stays when it ends, as another process still holds the piece.
 LENT = (
     "import mmap, os, time\nfor _ in range(6):\n m = mmap.mmap(-1, 60_000_000)\n"
     " if not os.fork(): m.write(b'x' * 60_000_000); os._exit(0)\n os.wait()\n"
@@ -661,7 +661,7 @@ async def test_a_workspace_has_a_quota_while_a_command_runs(
 @boxed
 @pytest.mark.slow
 @pytest.mark.parametrize("locked", ["chmod 0 . ; sleep 0.5", "mkdir d; chmod 0 d . ; sleep 0.5"])
-async def test_a_command_locks_nobody_out_of_its_workspace(workspace: Path, locked: str) -> None:
+async def test_a_command_can_not_lock_its_workspace(workspace: Path, locked: str) -> None:
     """Neither the watch over it, nor the next command."""
     await call(workspace, locked)
     again = await call(workspace, "echo back > made; cat made")
@@ -709,7 +709,7 @@ async def test_a_large_file_may_be_written_within_where_little_is_left(workspace
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "reason"),
     [
         ("for n in $(seq 9); do head -c 4000000 /dev/zero > $n; done", "workspace holds more than"),
         ("for n in $(seq 30); do sleep 20 & done", "more than 20 of its processes ran at once"),
@@ -718,7 +718,7 @@ async def test_a_large_file_may_be_written_within_where_little_is_left(workspace
     ],
 )
 async def test_without_a_sandbox_a_command_is_watched_as_in_one(
-    workspace: Path, command: str, why: str
+    workspace: Path, command: str, reason: str
 ) -> None:
     """Its workspace, its processes, and their memory together."""
     (workspace / "greedy.py").write_text(SPREAD + "time.sleep(20)", encoding="utf-8")
@@ -727,7 +727,7 @@ async def test_without_a_sandbox_a_command_is_watched_as_in_one(
     output = await shell.run(arguments, tool_context(workspace))
     assert output.is_error
     assert output.text.startswith("killed because ")
-    assert why in output.text
+    assert reason in output.text
 
 
 async def test_without_a_sandbox_a_full_workspace_can_only_be_emptied(workspace: Path) -> None:
@@ -762,7 +762,7 @@ def fill(workspace: Path) -> None:
     (workspace / "private" / "key").write_text("hunter2", encoding="utf-8")
 
 
-def kept(workspace: Path) -> tuple[list[str], str, str, str]:
+def contents(workspace: Path) -> tuple[list[str], str, str, str]:
     return (
         [place.name for place in (workspace / "git" / "hooks").iterdir()],
         (workspace / "notes").read_text(encoding="utf-8"),
@@ -788,7 +788,9 @@ def lay_skill(root: Path) -> Path:
     run = folder / "scripts" / "run.sh"
     run.write_text('#!/bin/sh\ncd "$(dirname "$0")" && python3 high.py 1\n', encoding="utf-8")
     for place in (root, root / "skills", *(root / "skills").rglob("*")):
-        place.chmod(0o755)  # a root daemon's commands are nobody's, whatever our umask is
+        place.chmod(
+            0o755
+        )  # a root daemon's commands run as another user, so our umask must not decide
     return folder
 
 
@@ -812,8 +814,8 @@ async def test_a_script_of_a_loaded_skill_runs(
 ) -> None:
     """Where its text says that it is; what it makes goes into the workspace."""
     folder = lay_skill(tmp_path)
-    told = await with_skill(workspace, folder, f"{command} | tee said")
-    assert told == "exit code 0\nhigh at 7 Kiel\n"
+    output = await with_skill(workspace, folder, f"{command} | tee said")
+    assert output == "exit code 0\nhigh at 7 Kiel\n"
     assert (workspace / "said").read_text(encoding="utf-8") == "high at 7 Kiel\n"
 
 
@@ -824,8 +826,10 @@ async def test_a_skill_that_was_not_loaded_is_not_there(workspace: Path, tmp_pat
     assert "No such file" in (await call(workspace, "ls /skills")).text
     other = tmp_path / "skills" / "ports"
     other.mkdir()
-    told = await with_skill(workspace, tmp_path / "skills" / "tides", "ls /skills /skills/tides/..")
-    assert told == "exit code 0\n/skills:\ntides\n\n/skills/tides/..:\ntides\n"
+    output = await with_skill(
+        workspace, tmp_path / "skills" / "tides", "ls /skills /skills/tides/.."
+    )
+    assert output == "exit code 0\n/skills:\ntides\n\n/skills/tides/..:\ntides\n"
 
 
 @boxed
@@ -850,8 +854,8 @@ async def test_no_command_changes_a_skill(workspace: Path, tmp_path: Path, attem
     """It is the operator's word to the model."""
     folder = lay_skill(tmp_path)
     before = {path: (path.lstat().st_mode, path.lstat().st_mtime_ns) for path in folder.rglob("*")}
-    told = await with_skill(workspace, folder, attempt)
-    assert not told.startswith("exit code 0")
+    output = await with_skill(workspace, folder, attempt)
+    assert not output.startswith("exit code 0")
     assert {
         path: (path.lstat().st_mode, path.lstat().st_mtime_ns) for path in folder.rglob("*")
     } == before
@@ -859,10 +863,8 @@ async def test_no_command_changes_a_skill(workspace: Path, tmp_path: Path, attem
 
 
 @boxed
-async def test_what_a_skills_folder_holds_beside_its_files_is_not_seen(
-    workspace: Path, tmp_path: Path
-) -> None:
-    """Links lead nowhere, what is hidden is masked, and nobody's rights come along."""
+async def test_only_the_files_of_a_skills_folder_are_seen(workspace: Path, tmp_path: Path) -> None:
+    """Links lead nowhere, hidden files are masked, and setuid bits are dropped."""
     folder = lay_skill(tmp_path)
     outside = tmp_path / "elsewhere"
     outside.write_text("outside", encoding="utf-8")
@@ -880,17 +882,17 @@ async def test_what_a_skills_folder_holds_beside_its_files_is_not_seen(
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(folder / "door"))
         server.listen()
-        told = await with_skill(
+        output = await with_skill(
             workspace,
             folder,
             "cd /skills/tides; cat out .env scripts/.git/config scripts/tls.pem id_rsa keyrings/key 2>&1;"
             " cat <pipe; ls up;"
             " python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"door\")'",
         )
-    assert "outside" not in told.replace("out: No such", "")
-    assert "hidden" not in told
-    assert "skills\n" in told  # `up` is the sandbox's own root
-    assert "Error" in told
+    assert "outside" not in output.replace("out: No such", "")
+    assert "hidden" not in output
+    assert "skills\n" in output  # `up` is the sandbox's own root
+    assert "Error" in output
     user = await with_skill(workspace, folder, "id -u; grep NoNewPrivs /proc/self/status")
     assert "NoNewPrivs:\t1" in user
 
@@ -901,13 +903,22 @@ def _becomes_a_link(folder: Path) -> None:
 
 
 SPOILT: Mapping[str, tuple[Callable[[Path], object], str]] = {
-    "an open file": (lambda one: (one / "ports.md").chmod(0o666), "can be written by every user"),
-    "an open directory": (lambda one: (one / "scripts").chmod(0o777), "can be written by every"),
-    "an open folder": (lambda one: one.chmod(0o777), "can be written by every user"),
-    "a folder that is gone": (lambda one: one.rename(one.with_name("gone")), "can't be read"),
+    "an open file": (
+        lambda folder: (folder / "ports.md").chmod(0o666),
+        "can be written by every user",
+    ),
+    "an open directory": (
+        lambda folder: (folder / "scripts").chmod(0o777),
+        "can be written by every",
+    ),
+    "an open folder": (lambda folder: folder.chmod(0o777), "can be written by every user"),
+    "a folder that is gone": (
+        lambda folder: folder.rename(folder.with_name("gone")),
+        "can't be read",
+    ),
     "a folder that is a link": (_becomes_a_link, "became a symbolic link"),
     "a huge folder": (
-        lambda one: [(one / str(number)).touch() for number in range(MAX_ENTRIES)],
+        lambda folder: [(folder / str(number)).touch() for number in range(MAX_ENTRIES)],
         "holds more than 5,000 files",
     ),
 }
@@ -918,14 +929,14 @@ SPOILT: Mapping[str, tuple[Callable[[Path], object], str]] = {
 async def test_a_skill_that_may_not_be_shown_is_left_out_and_named(
     workspace: Path, tmp_path: Path, spoilt: str
 ) -> None:
-    """The command runs all the same: what it needed of it is missing, and why is told."""
+    """The command runs all the same: the skill is missing, and the output says why."""
     folder = lay_skill(tmp_path)
-    spoil, why = SPOILT[spoilt]
+    spoil, reason = SPOILT[spoilt]
     spoil(folder)
-    told = await with_skill(workspace, folder, "ls /skills/tides; echo done")
-    assert told.startswith("exit code 0\n[`/skills/tides` is not there: the skill's folder ")
-    assert why in told
-    assert told.endswith("done\n")
+    output = await with_skill(workspace, folder, "ls /skills/tides; echo done")
+    assert output.startswith("exit code 0\n[`/skills/tides` is not there: the skill's folder ")
+    assert reason in output
+    assert output.endswith("done\n")
 
 
 async def test_without_a_sandbox_no_folder_is_promised(workspace: Path, tmp_path: Path) -> None:

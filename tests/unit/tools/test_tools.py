@@ -60,16 +60,16 @@ def test_defaults_are_filled_in() -> None:
         ({"name": {"secret": "hunter2"}}, ("name: input should be a valid string",)),
     ],
 )
-def test_every_fault_is_told_at_once_without_the_value(
+def test_every_fault_is_reported_at_once_without_the_value(
     arguments: dict[str, object], faults: tuple[str, ...]
 ) -> None:
     """A mismatch is a value the turn can show the model, complete in one round (S1-12)."""
     with pytest.raises(ToolArgumentsInvalid) as raised:
         parse(Sample, arguments)
-    told = raised.value.faults
-    assert [one.startswith(fault) for one, fault in zip(told, faults, strict=True)] == [True] * len(
-        faults
-    )
+    reported = raised.value.faults
+    assert [message.startswith(fault) for message, fault in zip(reported, faults, strict=True)] == [
+        True
+    ] * len(faults)
     assert "hunter2" not in str(raised.value)
 
 

@@ -99,7 +99,7 @@ async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
     )
 
 
-async def test_a_pattern_that_cannot_be_used_is_told(workspace: Path) -> None:
+async def test_a_pattern_that_cannot_be_used_is_reported(workspace: Path) -> None:
     """The model reads what is wrong with it."""
     with pytest.raises(ToolFailed, match=r"the pattern `\(a` can't be used: missing \)"):
         await call(workspace, "search_files", pattern="(a", regex=True)
@@ -109,7 +109,7 @@ async def test_a_search_ends_when_it_has_taken_its_time(workspace: Path) -> None
     """What it found until then is the answer, and says so."""
     (workspace / "a").write_text("x\n", encoding="utf-8")
     settings = replace(SETTINGS, max_search_cpu_s=0)
-    [search] = [one for one in tools(settings) if one.spec.name == "search_files"]
+    [search] = [tool_ for tool_ in tools(settings) if tool_.spec.name == "search_files"]
     done = await search.run(search.check({"pattern": "x"}), tool_context(workspace))
     assert done.text == "\n".join(
         [
@@ -154,16 +154,16 @@ async def test_a_walk_names_the_directory_and_all_below_it(workspace: Path, name
     (workspace / "d").mkdir()
     (workspace / "a").touch()
     arguments = {"path": "d", "pattern": "x"} if name == "search_files" else {"path": "d"}
-    one, context = tool(name), tool_context(workspace)
-    walked = await one.resources(one.check(arguments), context)
+    file_tool, context = tool(name), tool_context(workspace)
+    walked = await file_tool.resources(file_tool.check(arguments), context)
     assert walked == (f"file:{workspace}/d", f"file:{workspace}/d/**")
-    alone = await one.resources(one.check({**arguments, "path": "a"}), context)
+    alone = await file_tool.resources(file_tool.check({**arguments, "path": "a"}), context)
     assert alone == (f"file:{workspace}/a",)
     assert await resources(workspace, "d") == (f"file:{workspace}/d",)
 
 
 async def test_a_walk_neither_opens_nor_names_what_the_call_may_not_touch(workspace: Path) -> None:
-    """It is counted; a directory that is shut is one place, whatever it holds."""
+    """It is counted; a closed directory counts once, with all it holds."""
     for place in ("a", "secret", "shut/one", "shut/two", "d/secret", "d/b"):
         (workspace / place).parent.mkdir(exist_ok=True)
         (workspace / place).write_text("hunter2\n", encoding="utf-8")
@@ -177,8 +177,8 @@ async def test_a_walk_neither_opens_nor_names_what_the_call_may_not_touch(worksp
     listed = await permitted_call(workspace, permits, "list_files", depth=3)
     assert listed == f"a (8 bytes)\nd/\nshut/\nd/b (8 bytes)\n{skipped}"
     found = await permitted_call(workspace, permits, "search_files", pattern="x", path="shut")
-    both = "[skipped 2 paths: protected, or not allowed by the policy]"
-    assert found == f"[nothing found]\n{both}"
+    skipped_both = "[skipped 2 paths: protected, or not allowed by the policy]"
+    assert found == f"[nothing found]\n{skipped_both}"
 
 
 async def test_a_walk_that_no_gate_narrowed_touches_nothing(workspace: Path) -> None:
@@ -269,7 +269,7 @@ def test_it_finds_the_lines_that_the_standard_library_finds(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(patterns, "BLOCK_BYTES", block_bytes)
         ours = found(Pattern(pattern, ignore_case=fold), data)
-    short = [one for one in ours if len(lines[one.number - 1].encode()) < block_bytes]
+    short = [line_ for line_ in ours if len(lines[line_.number - 1].encode()) < block_bytes]
     assert short == theirs
 
 
@@ -281,23 +281,23 @@ def test_a_text_is_found_as_it_is(text: str, line: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(a*)*b", "a*a*a*a*a*a*b", "(.*a){20}b"])
 def test_a_pattern_that_stalls_others_takes_no_time(pattern: str) -> None:
-    """Each byte is looked at once, whatever the pattern (the test's time-out is the assertion)."""
+    """Each byte is read once, for any pattern (the test's time-out is the assertion)."""
     assert not found(Pattern(pattern), b"a" * 1_000_000)
 
 
 def test_a_long_line_is_searched_as_far_as_a_block_goes() -> None:
     """What follows it is found, with its number."""
     data = b"x" * 3 * BLOCK_BYTES + b"y\ny\n"
-    assert [one.number for one in found(Pattern("y"), data)] == [2]
-    assert [one.number for one in found(Pattern("^x"), data)] == [1]
+    assert [line_.number for line_ in found(Pattern("y"), data)] == [2]
+    assert [line_.number for line_ in found(Pattern("^x"), data)] == [1]
 
 
 def test_a_search_asks_before_each_block_whether_to_go_on() -> None:
     """However many lines it has found, and however few."""
-    asked: list[int] = []
+    checks: list[int] = []
     data = b"y\n" * (5 * BLOCK_BYTES)
-    assert not list(Pattern("x").lines(data, lambda: asked.append(1)))
-    assert len(asked) >= len(data) // BLOCK_BYTES
+    assert not list(Pattern("x").lines(data, lambda: checks.append(1)))
+    assert len(checks) >= len(data) // BLOCK_BYTES
 
 
 def test_bytes_that_are_no_text_are_searched_around() -> None:

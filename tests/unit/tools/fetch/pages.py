@@ -1,4 +1,4 @@
-"""Fetching in tests: the tool over a web server of a few lines on loopback, and a resolver that answers as told."""
+"""Fetching in tests: the tool over a web server of a few lines on loopback, and a resolver with given answers."""
 
 import asyncio
 import ssl
@@ -36,7 +36,7 @@ def redirect(location: str, status: str = "302 Found") -> bytes:
 
 
 def without_end(start: bytes, chunk: bytes = b"") -> Iterator[bytes]:
-    """A chunk again and again until nobody listens; nothing more after the start without one."""
+    """A chunk again and again until the client hangs up; nothing more after the start without one."""
     return chain([start], repeat(chunk)) if chunk else iter([start, b""])
 
 
@@ -54,8 +54,8 @@ class Pages:
     )
     heads: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    requested: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
 
     async def __aenter__(self) -> Self:
@@ -73,7 +73,7 @@ class Pages:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.heads.append(head)
-            self.asked.set()
+            self.requested.set()
             page = self.pages.get(head.split(" ")[1], iter(()))
             for chunk in iter([page]) if isinstance(page, bytes) else page:
                 if not chunk:
@@ -84,7 +84,7 @@ class Pages:
             pass
         finally:
             writer.close()
-            self.gone.set()
+            self.closed.set()
 
 
 @dataclass(kw_only=True)
@@ -92,10 +92,10 @@ class Names:
     """A resolver: each name's answers one after the other, the last of them for ever."""
 
     answers: Mapping[str, list[tuple[str, ...]]]
-    asked: list[str] = field(default_factory=list[str])
+    requested: list[str] = field(default_factory=list[str])
 
     async def __call__(self, name: str) -> tuple[str, ...]:
-        self.asked.append(name)
+        self.requested.append(name)
         if name not in self.answers:
             raise NameUnknown("name or service not known")
         known = self.answers[name]

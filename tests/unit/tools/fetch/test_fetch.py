@@ -101,27 +101,27 @@ async def test_a_page_is_read_in_its_conversations_turn_off_the_event_loop(
         (b"\x89PNG\0\0", "text/plain", "[6 bytes of data, not text: 89 50 4e 47 00 00]"),
     ],
 )
-async def test_what_can_be_read_is_read(body: bytes | str, content_type: str, text: str) -> None:
+async def test_readable_content_is_read(body: bytes | str, content_type: str, text: str) -> None:
     """By its type and its spelling."""
     async with Pages() as server, opened(server) as tool:
         server.pages["/"] = answer(body, content_type)
-        said = await fetch(tool, f"http://wiki.test:{server.port}/")
-        assert said.partition("\n\n")[2] == text
+        output = await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert output.partition("\n\n")[2] == text
 
 
-async def test_a_status_that_is_no_success_is_told() -> None:
+async def test_a_status_that_is_no_success_is_reported() -> None:
     """What the server has to say about it is the result."""
     async with Pages() as server, opened(server) as tool:
         server.pages["/"] = answer("no such page", status="404 Nope")
         server.pages["/odd"] = answer("odd", status="799 Odd")
-        said = await fetch(tool, f"http://wiki.test:{server.port}/")
-        odd = await fetch(tool, f"http://wiki.test:{server.port}/odd")
-        assert "answered 404 Not Found, text/plain, 12 bytes\n\nno such page" in said
-        assert "answered 799, text/plain" in odd
+        output = await fetch(tool, f"http://wiki.test:{server.port}/")
+        unusual = await fetch(tool, f"http://wiki.test:{server.port}/odd")
+        assert "answered 404 Not Found, text/plain, 12 bytes\n\nno such page" in output
+        assert "answered 799, text/plain" in unusual
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "sentence"),
     [
         (answer(b"x" * 1234, "image/png"), "status 200 and `image/png`, 1,234 bytes: only text"),
         (
@@ -137,13 +137,13 @@ async def test_a_status_that_is_no_success_is_told() -> None:
         (b"nonsense\r\n\r\n", "could not be fetched"),
     ],
 )
-async def test_what_can_not_be_read_is_told_in_a_sentence(page: bytes, said: str) -> None:
+async def test_unreadable_content_is_reported_in_a_sentence(page: bytes, sentence: str) -> None:
     """With its type and its size, or with what went wrong."""
     async with Pages() as server, opened(server) as tool:
         server.pages["/"] = page
         with pytest.raises(ToolFailed, match=r"could not be fetched: .*closed too early"):
             await fetch(tool, f"http://wiki.test:{server.port}/nothing")
-        with pytest.raises(ToolFailed, match=said):
+        with pytest.raises(ToolFailed, match=sentence):
             await fetch(tool, f"http://wiki.test:{server.port}/")
 
 
@@ -153,10 +153,10 @@ async def test_an_endless_body_is_cut(kind: str) -> None:
     async with Pages() as server, opened(server) as tool:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
         server.pages["/"] = without_end(head, b"again " * 100)
-        said = await fetch(tool, f"http://wiki.test:{server.port}/")
-        await server.gone.wait()
-        assert "cut after 1,000 bytes: the rest was not read" in said
-        assert len(said) < 1200
+        output = await fetch(tool, f"http://wiki.test:{server.port}/")
+        await server.closed.wait()
+        assert "cut after 1,000 bytes: the rest was not read" in output
+        assert len(output) < 1200
 
 
 async def test_packed_text_is_unpacked_up_to_the_cap() -> None:
@@ -182,10 +182,10 @@ async def test_a_slow_answer_ends_with_the_time_for_all_of_it(start: bytes) -> N
         opened(server, OPEN.model_copy(update={"timeout_s": 0.1})) as tool,
     ):
         server.pages["/"] = without_end(start)
-        while not server.asked.is_set():  # where the machine is slow the time ends before it is
+        while not server.requested.is_set():  # where the machine is slow the time ends before it is
             with pytest.raises(ToolFailed, match=r"within 0\.1 s|nothing came for 0\.1 s"):
                 await fetch(tool, f"http://wiki.test:{server.port}/")
-        await server.gone.wait()
+        await server.closed.wait()
 
 
 async def test_a_cancelled_fetch_closes_its_connection() -> None:
@@ -194,13 +194,13 @@ async def test_a_cancelled_fetch_closes_its_connection() -> None:
         server.pages["/"] = without_end(b"HTTP/1.1 200 OK\r\n")
         async with asyncio.TaskGroup() as group:
             task = group.create_task(fetch(tool, f"http://wiki.test:{server.port}/"))
-            await server.asked.wait()
+            await server.requested.wait()
             task.cancel()
-        await server.gone.wait()
+        await server.closed.wait()
         assert task.cancelled()
 
 
-# --- what the gate is told -----------------------------------------------------------------------
+# --- what the gate learns ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -217,14 +217,14 @@ async def test_a_cancelled_fetch_closes_its_connection() -> None:
 async def test_resources_name_all_hosts_that_a_call_may_connect_to(
     url: str, redirects: str, resources: tuple[str, ...]
 ) -> None:
-    """And finding them asks nobody: a name can carry a secret to whoever answers for it."""
+    """And finding them resolves no name: a name can carry a secret to the server that answers for it."""
     names = Names(answers={})
     settings = FetchSettings(
         ports=(80, 443, 8080), redirects="anywhere" if redirects == "anywhere" else "same_host"
     )
     [tool] = tools(settings, http=http_client(), resolve=names)
     assert await tool.resources(tool.check({"url": url}), tool_context(Path("/"))) == resources
-    assert names.asked == []
+    assert names.requested == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "[::1]", "169.254.169.254"])
@@ -279,18 +279,20 @@ async def test_too_many_redirects_end() -> None:
 
 
 @pytest.mark.parametrize("elsewhere", ["http://other.test/x", "http://127.0.0.1/", "//[::1]/"])
-async def test_a_redirect_to_another_host_is_told_and_not_followed(elsewhere: str) -> None:
+async def test_a_redirect_to_another_host_is_reported_and_not_followed(elsewhere: str) -> None:
     """A call goes only where the gate decided about; the next one is decided about too."""
     names = Names(answers=HERE)
     async with Pages() as server, opened(server, names=names) as tool:
         server.pages["/"] = redirect(elsewhere)
-        said = await fetch(tool, f"http://wiki.test:{server.port}/")
-        assert f"redirects to {'http:' if elsewhere.startswith('//') else ''}{elsewhere}\n" in said
-        assert (names.asked, len(server.heads)) == (["wiki.test"], 1)
+        output = await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert (
+            f"redirects to {'http:' if elsewhere.startswith('//') else ''}{elsewhere}\n" in output
+        )
+        assert (names.requested, len(server.heads)) == (["wiki.test"], 1)
 
 
 @pytest.mark.parametrize(
-    ("location", "said"),
+    ("location", "sentence"),
     [
         ("http://127.0.0.1:{port}/secret", "`127.0.0.1` is a loopback address"),
         ("http://[::1]:{port}/secret", "`::1` is a loopback address"),
@@ -302,13 +304,13 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(elsewhere: st
         ("file:///etc/passwd", "must begin with http"),
     ],
 )
-async def test_no_redirect_leads_inside(location: str, said: str) -> None:
+async def test_no_redirect_leads_inside(location: str, sentence: str) -> None:
     """Each is judged like the URL that was asked for, where all are followed as well."""
     settings = OPEN.model_copy(update={"redirects": "anywhere", "allow": ("wiki.test",)})
     names = Names(answers=HERE | {"private.test": [("10.0.0.1",)]})
     async with Pages() as server, opened(server, settings, names) as tool:
         server.pages["/"] = redirect(location.format(port=server.port))
-        with pytest.raises(ToolFailed, match=said):
+        with pytest.raises(ToolFailed, match=sentence):
             await fetch(tool, f"http://wiki.test:{server.port}/")
         assert len(server.heads) == 1
 
@@ -342,7 +344,7 @@ async def test_a_name_with_an_address_inside_is_refused(addresses: tuple[str, ..
 
 
 async def test_a_name_that_changes_its_answer_changes_nothing() -> None:
-    """The connection goes to the very address that was judged; nobody is asked twice (rebinding)."""
+    """The connection goes to the very address that was judged; the name is not resolved twice (rebinding)."""
     names = Names(answers={"evil.test": [("127.0.0.1",), ("127.0.0.2",)]})
     async with (
         Pages() as judged,
@@ -352,12 +354,12 @@ async def test_a_name_that_changes_its_answer_changes_nothing() -> None:
         judged.pages["/"] = redirect("/again")
         with pytest.raises(ToolFailed, match=r"`evil\.test` leads to a loopback address"):
             await fetch(tool, f"http://evil.test:{judged.port}/")
-        assert names.asked == ["evil.test", "evil.test"]
+        assert names.requested == ["evil.test", "evil.test"]
         assert (len(judged.heads), other.heads) == (1, [])
 
 
 async def test_the_next_address_is_tried_where_one_takes_no_connection() -> None:
-    """In the order in which they were given; none at all is told."""
+    """In the order in which they were given; if none answers, the result says so."""
     names = Names(
         answers={"wiki.test": [("127.0.0.9", "127.0.0.1")], "dead.test": [("127.0.0.9",)]}
     )
@@ -370,15 +372,15 @@ async def test_the_next_address_is_tried_where_one_takes_no_connection() -> None
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "sentence"),
     [({}, r"`gone\.test` can't be found: name"), ({"gone.test": [()]}, r"`gone\.test` has no add")],
 )
-async def test_a_name_without_an_address_is_told(
-    answers: dict[str, list[tuple[str, ...]]], said: str
+async def test_a_name_without_an_address_is_reported(
+    answers: dict[str, list[tuple[str, ...]]], sentence: str
 ) -> None:
     """In one sentence."""
     async with Pages() as server, opened(server, names=Names(answers=answers)) as tool:
-        with pytest.raises(ToolFailed, match=said):
+        with pytest.raises(ToolFailed, match=sentence):
             await fetch(tool, f"http://gone.test:{server.port}/")
 
 
@@ -389,10 +391,10 @@ async def test_an_ipv6_address_can_be_fetched_from() -> None:
     names = Names(answers={})
     async with Pages(host="::1") as server, opened(server, settings, names) as tool:
         server.pages["/"] = answer("six")
-        said = await fetch(tool, f"http://[0:0::1]:{server.port}/")
-        assert said.startswith(f"http://[::1]:{server.port}/ answered 200 OK")
+        output = await fetch(tool, f"http://[0:0::1]:{server.port}/")
+        assert output.startswith(f"http://[::1]:{server.port}/ answered 200 OK")
         assert f"host: [::1]:{server.port}\r\n" in server.heads[0].lower()
-        assert names.asked == []
+        assert names.requested == []
 
 
 # --- tls -----------------------------------------------------------------------------------------
@@ -417,7 +419,7 @@ def tls(certificate: Path) -> ssl.SSLContext:
 
 @pytest.mark.needs("openssl")
 async def test_tls_is_spoken_with_the_name_and_not_the_address(certificate: Path) -> None:
-    """The server is told the host, and its certificate has to be for it."""
+    """The server gets the host, and its certificate has to be for it."""
     async with (
         Pages(tls=await asyncio.to_thread(tls, certificate)) as server,
         opened(server, authorities=str(certificate)) as tool,
@@ -431,7 +433,7 @@ async def test_tls_is_spoken_with_the_name_and_not_the_address(certificate: Path
 
 
 @pytest.mark.needs("openssl")
-async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+async def test_an_untrusted_certificate_is_refused(certificate: Path) -> None:
     """Whatever name it is for."""
     async with (
         Pages(tls=await asyncio.to_thread(tls, certificate)) as server,
@@ -547,8 +549,8 @@ def test_a_body_is_kept_up_to_the_cap() -> None:
 
 
 @given(st.binary(max_size=300), st.integers(1, 50), st.integers(100, 400))
-def test_unpacking_gives_what_was_packed(data: bytes, step: int, cap: int) -> None:
-    """In whatever chunks it comes, and however many members there are; never more than the cap."""
+def test_unpacking_gives_the_packed_bytes(data: bytes, step: int, cap: int) -> None:
+    """In any chunks, with any number of members; never more than the cap."""
     packed = gzip.compress(data) + gzip.compress(b"tail")
     whole = data + b"tail"
     body = fed("gzip", cap, *(packed[at : at + step] for at in range(0, len(packed), step)))
@@ -574,7 +576,7 @@ def test_what_unpacks_to_nothing_ends_too() -> None:
 @pytest.mark.parametrize(
     "chunks", [(b"not gzip", b"more"), (gzip.compress(b"ab")[:-1],), (gzip.compress(b"ab"), b"x")]
 )
-def test_what_is_not_packed_as_it_says_is_broken(chunks: tuple[bytes, ...]) -> None:
+def test_a_body_of_another_encoding_is_broken(chunks: tuple[bytes, ...]) -> None:
     """No gzip, or one that ends too early."""
     body = fed("gzip", 100, *chunks)
     assert (body.is_broken, body.done) == (True, True)

@@ -45,13 +45,13 @@ PORTS = (80, 443, 8080)
     ],
 )
 def test_a_url_has_one_form(url: str, canonical: str) -> None:
-    """Names, ports and signs are written one way, whoever wrote them."""
+    """Names, ports and signs are written one way, for any spelling."""
     assert read_target(url, PORTS).url == canonical
     assert read_target(canonical, PORTS).url == canonical
 
 
 @pytest.mark.parametrize(
-    ("url", "why"),
+    ("url", "reason"),
     [
         ("", "begin with http"),
         ("example.org", "begin with http"),
@@ -97,16 +97,16 @@ def test_a_url_has_one_form(url: str, canonical: str) -> None:
         (f"http://example.org/{'ä' * (MAX_URL_CHARS // 2)}", "at most"),
     ],
 )
-def test_what_is_odd_is_refused(url: str, why: str) -> None:
-    """Where programs disagree about what the host is, nobody is asked."""
-    with pytest.raises(TargetRefused, match=why):
+def test_an_ambiguous_url_is_refused(url: str, reason: str) -> None:
+    """Where programs disagree about the host, the URL is refused."""
+    with pytest.raises(TargetRefused, match=reason):
         read_target(url, PORTS)
 
 
 @given(
     st.text(max_size=60), st.sampled_from(["", "http://", "https://", "http://a.b/", "http://["])
 )
-def test_what_is_read_stays_as_it_is(text: str, start: str) -> None:
+def test_a_path_stays_as_it_is(text: str, start: str) -> None:
     """Reading the canonical form again changes nothing, and other readers agree about the host."""
     try:
         target = read_target(start + text, PORTS)
@@ -286,7 +286,7 @@ def test_no_disguise_opens_a_private_address(address: IPv4Address) -> None:
 
 
 @given(st.ip_addresses())
-def test_what_is_open_is_public_by_pythons_own_lists_too(
+def test_an_open_address_is_public_by_pythons_own_lists_too(
     address: IPv4Address | IPv6Address,
 ) -> None:
     """Whatever Python takes for private, ours refuses; the other way round ours is stricter."""
@@ -335,7 +335,7 @@ def test_the_operator_opens_what_they_name(
     assert (refusal_of(address, host, read_allowed((entry,))) == "") is is_open
 
 
-def test_what_is_opened_is_read_as_networks_and_names() -> None:
+def test_allowed_entries_are_networks_and_names() -> None:
     """Names are compared in lower case, without the dot of the root."""
     assert read_allowed(("10.0.0.7/8", "Wiki.lan.")) == AllowedHosts(
         networks=(ip_network("10.0.0.0/8"),), names=frozenset({"wiki.lan"})
