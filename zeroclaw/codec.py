@@ -24,7 +24,7 @@ T = TypeVar("T")
 # Made once: the module-level functions build a new encoder for each call with options. `order`
 # sorts sets, which have no order of their own, so that equal values give equal bytes.
 _write = msgspec.json.Encoder(order="deterministic").encode
-_write_odd = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_encode_unpaired = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def encode(value: object) -> bytes:
@@ -33,7 +33,7 @@ def encode(value: object) -> bytes:
         return _write(value)
     except UnicodeEncodeError:
         plain = msgspec.to_builtins(value, order="deterministic")
-        return _write_odd(plain).encode("utf-8", "surrogatepass")
+        return _encode_unpaired(plain).encode("utf-8", "surrogatepass")
 
 
 def decode(kind: type[T], body: bytes) -> T:
@@ -49,13 +49,13 @@ def decode(kind: type[T], body: bytes) -> T:
     try:
         return cast("T", _reader(kind)(body))
     except UnicodeDecodeError:
-        return _odd(kind, body)
+        return _decode_unpaired(kind, body)
     except (msgspec.MsgspecError, RecursionError) as error:  # RecursionError: nested too deep
         message = f"a stored record can't be read: {error}"
         raise RecordUnreadable(message) from error
 
 
-def _odd(kind: type[T], body: bytes) -> T:
+def _decode_unpaired(kind: type[T], body: bytes) -> T:
     try:
         loaded: object = json.loads(body.decode("utf-8", "surrogatepass"))
         return msgspec.convert(loaded, kind)

@@ -305,7 +305,7 @@ def ungrouped() -> Generator[None]:
         raise first_of(ours) from None
 
 
-def meant(name: str, names: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return "; did you mean `x`?" for the most similar of `names`, or an empty string."""
     from difflib import get_close_matches
 

@@ -129,14 +129,14 @@ class LocalChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Show a message; its id is its key."""
-        ref = MessageRef(address=self.checked(to), message=outgoing.key)
+        ref = MessageRef(address=self.valid(to), message=outgoing.key)
         async with self._storing:
             self._show(ref, outgoing)
         return ref
 
     def mark(self, to: Address) -> str:
         """Refuse: sends are idempotent, so a lookup is never needed."""
-        self.checked(to)
+        self.valid(to)
         self.refuse("looks for no messages")
 
     async def lookup(
@@ -144,33 +144,33 @@ class LocalChannel:
     ) -> LookupResult:
         """Refuse; see `mark`."""
         del content, since, apart, before
-        self.checked(to)
+        self.valid(to)
         self.refuse("looks for no messages")
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace the message's text."""
-        self.checked(ref.address)
+        self.valid(ref.address)
         self._show(ref, outgoing)
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove the message from every view."""
-        self.checked(ref.address)
+        self.valid(ref.address)
         self.feed.publish(render.Gone(id=ref.message))
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Show an approval card; its id is its key."""
-        ref = MessageRef(address=self.checked(to), message=card.key)
+        ref = MessageRef(address=self.valid(to), message=card.key)
         await self.settle(ref, Outcome(card=card, endings=()))
         return ref
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its approval requests ended."""
-        self.checked(ref.address)
+        self.valid(ref.address)
         self.feed.publish(render.card(ref.message, outcome, self.context.clock.now()))
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
         """Show that the bot is working, until it sends a message."""
-        self.checked(to)
+        self.valid(to)
         self.feed.publish(render.Typing())
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
@@ -185,7 +185,7 @@ class LocalChannel:
         """End every reader's subscription."""
         self.feed.close()
 
-    def checked(self, to: Address) -> Address:
+    def valid(self, to: Address) -> Address:
         """Return the address of the one chat, after checking that `to` is that chat.
 
         Raises:

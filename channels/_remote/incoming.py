@@ -32,24 +32,24 @@ def item_line(title: str, label: str, items: Iterable[str]) -> str:
     return f"{plain_name(title, MAX_LINE_CHARS)} {label}: {joined}"
 
 
-def quote(text: str, name: str) -> str:
+def quote(original: str, name: str) -> str:
     """Return the quote of a replied-to message, to put before the reply; empty for a blank text.
 
     Args:
-        text: The text of that message.
+        original: The text of that message.
         name: The name that its author chose, even `you`; empty for the bot itself.
     """
-    if not text.strip():
+    if not original.strip():
         return ""
-    cut = f"{text[:MAX_QUOTED_CHARS]}…" if len(text) > MAX_QUOTED_CHARS else text
+    cut = f"{original[:MAX_QUOTED_CHARS]}…" if len(original) > MAX_QUOTED_CHARS else original
     lines = "\n".join(f"> {line}" for line in cut.splitlines())
     author = f'"{name}"' if name else "you"
     return f"[in reply to what {author} wrote:]\n{lines}\n\n"
 
 
-def text_hash(text: str) -> str:
+def text_hash(content: str) -> str:
     """Return a hash that tells two edits within a second apart, since platforms may count seconds."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def is_timely(sent_at: datetime | None, edited_at: datetime | None) -> bool:

@@ -15,7 +15,7 @@ from channels._remote.limits import MARK_SLACK_S, check_size, unknown
 from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
-from channels.discord.decode import DIRECT, Bot, Interaction, author_of, place_of
+from channels.discord.decode import DIRECT, Bot, Interaction, author_of, chat_of
 from channels.discord.errors import NoReply, NotFound, ThreadExists
 from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import NO_PINGS, Responder
@@ -182,13 +182,13 @@ class DiscordChannel:
     def _queue_deletion(self, lanes: Lanes[Event], group: asyncio.TaskGroup, data: Json) -> None:
         # Discord does not say who the author was, so recent authors are remembered.
         author = self._writers.get(snowflake(data, "id"))
-        if author and (chat := place_of(data, author)):
+        if author and (chat := chat_of(data, author)):
             lanes.put(group, chat, Event(name="MESSAGE_DELETE", data=data))
 
     def _chat_of(self, data: Json, author: str) -> str:
         """Return the chat of a message; for our own in a direct chat the channel identifies the person."""
         is_ours, channel = author == self._bot.id, snowflake(data, "channel_id")
-        return place_of(data, self._people.get(channel, "") if is_ours else author)
+        return chat_of(data, self._people.get(channel, "") if is_ours else author)
 
     def _learn_channel(self, channel: Json) -> None:
         id_, last = snowflake(channel, "id"), snowflake(channel, "last_message_id")
@@ -227,7 +227,7 @@ class DiscordChannel:
     async def _take(self, admit: Admit, event: Event) -> bool:
         """Pass an event to ingress; return False if it was not stored and must be delivered again."""
         data, bot, as_new = event.data, self._bot, None
-        chat, number = place_of(data, author_of(data)), number_of(data)
+        chat, number = chat_of(data, author_of(data)), number_of(data)
         match event.name:
             case "MESSAGE_CREATE":
                 decoded = decode.message(data, bot, self._parents, self._read)

@@ -111,7 +111,7 @@ class Interaction(Value):
     echo: str = ""
 
 
-def place_of(event: Json, user: str) -> str:
+def chat_of(event: Json, user: str) -> str:
     """Return the chat of an event: a server's channel, or the direct chat with a person."""
     channel = snowflake(event, "channel_id")
     if not channel or snowflake(event, "guild_id"):
@@ -174,7 +174,7 @@ def message(
         message=number,
         attachments=files,
         sent_at=_instant(event, "timestamp"),
-        position=Position(scope=place_of(event, sender.id), cursor=cursor(channel, number)),
+        position=Position(scope=chat_of(event, sender.id), cursor=cursor(channel, number)),
         alone=bool(forwarded),
     )
 
@@ -426,7 +426,7 @@ def _address(
     event: Json, bot: Bot, user: str, parents: Mapping[str, str], *, opens: str = ""
 ) -> Address:
     """Return the address of an event; `opens` is a message that may have a thread of its own."""
-    chat = place_of(event, user)
+    chat = chat_of(event, user)
     direct, thread = chat.startswith(DIRECT), ""
     if bot.threads and not direct:
         # A thread has the id of the message that it was opened from ("Threads", read 2026-11).

@@ -36,7 +36,7 @@ DEFER_S = 1.5
 AGAIN_S = 1.0
 GIVE_UP_S = 60.0
 """Seconds after which an event that can't be stored is dropped; the person sees that and retries."""
-MAX_AT_ONCE = 64
+MAX_CONCURRENT = 64
 """Interactions in progress; further ones are dropped, and Discord tells the person that it failed."""
 
 _MESSAGE, _MESSAGE_LATER, _NOTHING_CHANGES, _FORM = 4, 5, 6, 9
@@ -57,7 +57,7 @@ class Responder:
         self._log = log
         # One lane per person keeps their interactions in order; there is no history to read back.
         self._lanes = Lanes(
-            take=self._answer, read=_no_history, clock=clock, log=log, limit=MAX_AT_ONCE
+            take=self._answer, read=_no_history, clock=clock, log=log, limit=MAX_CONCURRENT
         )
 
     def begin(self, group: asyncio.TaskGroup, interaction: Interaction) -> None:

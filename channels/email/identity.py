@@ -116,8 +116,8 @@ def _is_proven(domain: str, results: Sequence[_Result]) -> bool:
     if dmarc:  # overrides the other methods
         from_domains = {_domain(facts.get("header.from", "")) for _, facts in dmarc}
         return all(verdict == "pass" for verdict, _ in dmarc) and from_domains <= {"", domain}
-    passed = (_proven(method, facts) for method, verdict, facts in results if verdict == "pass")
-    return any("." in proven and f".{domain}".endswith(f".{proven}") for proven in passed)
+    domains = (_proven(method, facts) for method, verdict, facts in results if verdict == "pass")
+    return any("." in proven and f".{domain}".endswith(f".{proven}") for proven in domains)
 
 
 def _proven(method: str, facts: Mapping[str, str]) -> str:

@@ -81,7 +81,7 @@ _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere;word-break:break-word"
 
 
 class Parts(Value):
-    """The parts of a mail.
+    """The content of a mail, from which `mail` makes its MIME parts.
 
     Attributes:
         text: The plain text.
@@ -103,7 +103,7 @@ def markdown(text: str) -> Rendered:
 
 
 def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Parts:
-    """Return the parts of an answer, with its receipts below.
+    """Return the content of an answer, with its receipts below.
 
     Args:
         outgoing: The answer.
@@ -206,7 +206,7 @@ def mail(
     RFC 3834, 3.1: an automatic answer says that it is one, so that no other robot answers it.
 
     Args:
-        parts: Its parts.
+        parts: Its content.
         parent: The mail that it answers; empty if the bot begins.
         settings: The settings of the sending account.
         message_id: Without brackets.

@@ -68,7 +68,7 @@ def reason_to_ignore(mail: Mail, *, sender: str, own: str) -> str:
         ("wants no automatic answer", _SUPPRESSES.search(first("x-auto-response-suppress"))),
         ("marked as automatic", any(map(_AUTO.fullmatch, headers))),
     )
-    return next((reason for reason, holds in checks if holds), "")
+    return next((reason for reason, applies in checks if applies), "")
 
 
 class Caps:

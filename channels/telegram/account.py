@@ -29,7 +29,7 @@ from zeroclaw import (
 
 POLL_S = 25
 """Seconds that Telegram holds a poll open; routers may drop connections that are silent for longer."""
-MAX_AT_ONCE = 100
+MAX_UPDATES = 100
 """Bot API, getUpdates, `limit`, read 2026-11."""
 MAX_CONNECTIONS = 32
 """Concurrent posts allowed to Telegram; a quarter of the public listener's limit."""
@@ -76,7 +76,7 @@ class Account:
     # --- its calls -------------------------------------------------------------------------------
 
     async def call(
-        self, method: str, parameters: Json, *, file: File | None = None, more_s: float = 0.0
+        self, method: str, parameters: Json, *, file: File | None = None, extra_s: float = 0.0
     ) -> object:
         """Make one call and return its result.
 
@@ -84,7 +84,7 @@ class Account:
             method: The Bot API method; parameters may follow it as a query.
             parameters: The parameters; a None value leaves one out.
             file: A document to upload.
-            more_s: Seconds for which the server may delay its answer.
+            extra_s: Seconds for which the server may delay its answer.
 
         Raises:
             RateLimited: Too many calls.
@@ -97,13 +97,13 @@ class Account:
             headers, data = (_JSON, json.dumps(fields).encode()) if fields else (_UNPACKED, None)
         else:
             headers, data = _UNPACKED, with_file(fields, "document", file.name, file.content)
-            more_s = len(file.content) / SLOWEST_BYTES_PER_S
+            extra_s = len(file.content) / SLOWEST_BYTES_PER_S
         response = await self.http.call(
             "GET" if data is None else "POST",
             self._methods + method,
             headers=headers,
             data=data,
-            extra_s=more_s,
+            extra_s=extra_s,
         )
         body = as_object(parse_json(response.content))
         if response.status >= FIRST_FAILURE or body.get("ok") is not True or "result" not in body:
@@ -146,11 +146,11 @@ class Account:
         with repeatable():
             return await self.call(method, parameters)
 
-    async def _read_by_token(self, method: str, *, more_s: float = 0.0) -> object:
+    async def _read_by_token(self, method: str, *, extra_s: float = 0.0) -> object:
         """Read by a method that every server has, so that a refusal means an invalid token."""
         try:
             with repeatable():
-                return await self.call(method, _NOTHING, more_s=more_s)
+                return await self.call(method, _NOTHING, extra_s=extra_s)
         except (TokenRefused, NoMethod) as error:
             message = f"`{self.name}`: Telegram does not accept the token; get a valid one from @BotFather"
             raise ChannelUnauthorized(message) from error
@@ -206,12 +206,12 @@ class Account:
         """Remove the webhook, so that updates can be polled; waiting updates are kept."""
         await self.read("deleteWebhook", {"drop_pending_updates": False})
 
-    async def updates(self, offset: int | None, limit: int = MAX_AT_ONCE) -> list[object]:
+    async def updates(self, offset: int | None, limit: int = MAX_UPDATES) -> list[object]:
         """Wait for at most so many updates from `offset` on, and confirm those before it."""
         method = f"getUpdates{_POLLED}&limit={limit}" + (f"&offset={offset}" if offset else "")
-        more_s = POLL_S + _POLL_SLACK_S - READ_S
+        extra_s = POLL_S + _POLL_SLACK_S - READ_S
         try:
-            updates = await self._read_by_token(method, more_s=more_s)
+            updates = await self._read_by_token(method, extra_s=extra_s)
         except ChannelUnavailable as error:
             # It may have been cut off for its length, as after a flood of long rich messages.
             if limit == 1 or str(error) != self.http.unreadable:

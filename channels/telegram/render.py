@@ -62,8 +62,8 @@ def measure(rendered: Rendered) -> int:
     return units(rendered.plain)
 
 
-def _styled(markdown: str, *, richly: bool) -> Styled:
-    clean = _DROPPED.sub("", storable(markdown).replace("\r\n", "\n"))
+def _styled(original: str, *, richly: bool) -> Styled:
+    clean = _DROPPED.sub("", storable(original).replace("\r\n", "\n"))
     if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MAX_BLOCKS:
         return Styled(text=clean.strip())
     unused = (stand_in for stand_in in _STAND_INS if stand_in not in clean)

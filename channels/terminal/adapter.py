@@ -32,7 +32,7 @@ class TerminalChannel(LocalChannel):
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Refuse: a terminal only shows text."""
-        self.checked(to)
+        self.valid(to)
         self.refuse(f"takes no files, so `{file.name}` can't be sent there")
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:  # noqa: ARG002  the contract's

@@ -72,7 +72,7 @@ class WebChannel(LocalChannel):
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Show a link to a file; its message id is its key, and the store has its bytes."""
-        ref = MessageRef(address=self.checked(to), message=file.key)
+        ref = MessageRef(address=self.valid(to), message=file.key)
         if len(file.content) > CAPABILITIES.max_file_bytes:
             message = f"{len(file.content):,} bytes are more than {CAPABILITIES.max_file_bytes:,}"
             raise ChannelRejected(message)

@@ -34,7 +34,7 @@ async def _files(directory: Path) -> ContextProvider:
 async def _notes(_: Path) -> ContextProvider:
     notes = Notes(MemoryStore(clock=ManualClock()))
     note = Note(number=0, text="likes tea", by="Sam", at=NOW, conversation=HERE)
-    await notes.add(f"of:{context_request().principal.id}", note, most=9)
+    await notes.add(f"of:{context_request().principal.id}", note, max_notes=9)
     return Recollection(notes=notes, max_chars=1_000, redact=str)
 
 

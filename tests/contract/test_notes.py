@@ -35,8 +35,8 @@ async def test_what_fits_a_message_is_found_in_its_order(
     async with AsyncExitStack() as stack:
         notes = Notes(await stack.enter_async_context(implementation.opened(tmp_path, CLOCK)))
         for text in ("likes green tea", "owns a car", "a green car", "lives in Rome"):
-            await notes.add(owner_of(ALONE, ADA), note(text), most=9)
-        await notes.add(owner_of(CLUB, ADA), note("the club's car is green"), most=9)
+            await notes.add(owner_of(ALONE, ADA), note(text), max_notes=9)
+        await notes.add(owner_of(CLUB, ADA), note("the club's car is green"), max_notes=9)
         recollection = Recollection(notes=notes, max_chars=1_000, redact=str)
         found = await recollection.choose(ALONE, ADA, "Which car is green?")
         assert [match.number for match in found] == [3, 2, 1, 4]
@@ -53,12 +53,12 @@ async def test_a_note_that_is_forgotten_is_not_found(
     async with AsyncExitStack() as stack:
         notes = Notes(await stack.enter_async_context(implementation.opened(tmp_path, CLOCK)))
         owner = owner_of(ALONE, ADA)
-        await notes.add(owner, note("likes tea"), most=9)
+        await notes.add(owner, note("likes tea"), max_notes=9)
         recollection = Recollection(notes=notes, max_chars=1_000, redact=str)
         assert await notes.forget(owner, 1) is not None
         assert await recollection.choose(ALONE, ADA, "tea") == ()
         assert await recollection.text(owner_of(ALONE, ADA), (1,), HERE) == ""
-        again = await notes.add(owner, note("likes tea"), most=9)
+        again = await notes.add(owner, note("likes tea"), max_notes=9)
         assert again != "full"
         assert again.note.number == 2
 
@@ -72,5 +72,5 @@ async def test_the_same_fact_told_twice_at_once_is_kept_once(
         owner = owner_of(ALONE, ADA)
         async with asyncio.TaskGroup() as group:
             for text in ("likes tea", "Likes tea!", "likes  tea"):
-                group.create_task(notes.add(owner, note(text), most=9))
+                group.create_task(notes.add(owner, note(text), max_notes=9))
         assert len(await notes.all(owner)) == 1

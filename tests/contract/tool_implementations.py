@@ -69,7 +69,7 @@ class _OneNote(Notes):
     """Every owner has a note, until it is forgotten."""
 
     async def forget(self, owner: str, number: int) -> notes.Note | None:
-        await self.add(owner, NOTE, most=1)
+        await self.add(owner, NOTE, max_notes=1)
         return await super().forget(owner, number)
 
 

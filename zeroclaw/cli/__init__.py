@@ -17,7 +17,7 @@ from typing import IO
 import click
 
 from zeroclaw.cli.invocation import harmless
-from zeroclaw.errors import ConfigError, ZeroclawError, meant, system_words
+from zeroclaw.errors import ConfigError, ZeroclawError, did_you_mean, system_words
 
 _STDERR = 2
 # Otherwise pydantic searches every installed package for plugins to run on each model. That takes a
@@ -140,7 +140,7 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:  # a shell completes a line, and prints no errors
                 return None
-            message = f"no such command '{cmd_name}'{meant(cmd_name, COMMANDS)}"
+            message = f"no such command '{cmd_name}'{did_you_mean(cmd_name, COMMANDS)}"
             raise click.UsageError(message, ctx)
         return load_command(cmd_name)
 

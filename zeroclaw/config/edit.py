@@ -295,7 +295,7 @@ def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
         line: The key and its value, as TOML.
     """
     lines = text.rstrip().split("\n") if text.strip() else []
-    headers = {at: path for at, text in enumerate(lines) if (path := _table_opened_by(text))}
+    headers = {at: path for at, row in enumerate(lines) if (path := _table_opened_by(row))}
     own = [number for number, path in headers.items() if path == table]
     lists = {path[:-2] for path in headers.values() if not path[-1]}
     if table in lists - {()} and not own:  # such as `policy`, above which its statements may stand

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from zeroclaw.config import table_of
 from zeroclaw.config.model import ID_PATTERN, NAME_PATTERN, ChannelSettings, Config
-from zeroclaw.errors import ConfigError, meant
+from zeroclaw.errors import ConfigError, did_you_mean
 
 MAX_FAULTS = 100
 _LISTED = "; `zeroclaw config schema` lists the keys"
@@ -143,7 +143,7 @@ def _sentence(fault: ErrorDetails, models: tuple[type[BaseModel], ...]) -> str:
     kind, places = fault["type"], fault["loc"]
     if kind in _UNKNOWN:
         names = (name for model in models for name in _resolve(model, places[:-1])[0].model_fields)
-        return f"unknown key{meant(str(places[-1]), names) or _LISTED}"
+        return f"unknown key{did_you_mean(str(places[-1]), names) or _LISTED}"
     keys = (_resolve(model, places)[1] for model in models)
     allowed = next((key.description for key in keys if key and key.description), "")
     sentence = _SENTENCES.get(kind, "")

@@ -227,12 +227,12 @@ def _tool(paths: ConsolePaths, row: ToolRow) -> Html:
         tag("th", tag("a", tag("code", spec.name), href=href), scope="row"),
         tag("td", row.group),
         tag("td", f"{effects} · {facts_of(spec).risk}"),
-        tag("td", _standing(row.operator)),
-        tag("td", _standing(row.others)),
+        tag("td", _effect(row.operator)),
+        tag("td", _effect(row.others)),
     )
 
 
-def _standing(effect: StatementEffect | None) -> Html:
+def _effect(effect: StatementEffect | None) -> Html:
     return pill("depends on the call", "quiet") if effect is None else pill(effect, _LOOKS[effect])
 
 

@@ -226,8 +226,8 @@ class Sections:
             policy.ToolRow(
                 spec=tool.spec,
                 group=groups.get(name, name),
-                operator=explainer.standing(tool, OPERATOR),
-                others=explainer.standing(tool),
+                operator=explainer.default_effect(tool, OPERATOR),
+                others=explainer.default_effect(tool),
             )
             for name, tool in explainer.tools.items()
         ]

@@ -56,7 +56,7 @@ class Breaker(Value):
     failures: int = 0
     closed_until: float = 0.0
 
-    def lets(self, at: float) -> bool:
+    def allows(self, at: float) -> bool:
         """Whether a summary may be requested."""
         return at >= self.closed_until
 

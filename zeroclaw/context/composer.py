@@ -275,7 +275,7 @@ class Composer(Struct, eq=False):
     def summarises(self) -> bool:
         """Whether older messages are summarised now without a person asking for it."""
         now = self.sources.clock.monotonic()
-        return self.sources.settings.config.compaction.enabled and self.record.breaker.lets(now)
+        return self.sources.settings.config.compaction.enabled and self.record.breaker.allows(now)
 
     async def is_heavy(self, transcript: Transcript) -> bool:
         """Whether older messages are to be summarised before the next request (K11)."""

@@ -60,11 +60,11 @@ class Notes:
         notes = [note async for note in NOTES.readable(self._store, place=owner, state="")]
         return tuple(reversed(notes))
 
-    async def add(self, owner: str, note: Note, *, most: int) -> KeptNote | Literal["full"]:
+    async def add(self, owner: str, note: Note, *, max_notes: int) -> KeptNote | Literal["full"]:
         """Store a note, unless one with the same text exists or there is no room."""
 
         async def plan(reads: Reads) -> tuple[Commit | None, KeptNote | Literal["full"]]:
-            writes, (kept,) = await plan_additions(reads, owner, (note,), max_notes=most)
+            writes, (kept,) = await plan_additions(reads, owner, (note,), max_notes=max_notes)
             return (_commit(*writes) if writes else None), kept
 
         try:

@@ -183,8 +183,8 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         provider = await asyncio.to_thread(open_provider, start, clock, path)
         stack.push_async_callback(provider.aclose)
         providers[path] = provider
-    taken = await asyncio.to_thread(cgroups.take_over)
-    subtree, watched = (None, taken) if isinstance(taken, str) else (taken, "")
+    result = await asyncio.to_thread(cgroups.take_over)
+    subtree, watched = (None, result) if isinstance(result, str) else (result, "")
     log("command_limits", by="a watch" if watched else "cgroups", reason=watched)
     groups, shell_note = await open_tools(
         settings,

@@ -217,7 +217,7 @@ class Account:
         """Return the capabilities in this chat: `native_draft` only where it shows previews."""
         return replace(self.capabilities, native_draft=self.previews(place))
 
-    def want(
+    def request_call(
         self, name: str, *, place: Address, rank: Rank, message: str, granted: Callable[[], None]
     ) -> None:
         """Ask for one call; `granted` is called once, now or later, and must not wait.
@@ -236,7 +236,7 @@ class Account:
         request = pacing.Request(
             id=name, chat=place.chat, rank=rank, message=message, in_group=not place.direct
         )
-        self._feed(pacing.Wanted(request=request, at=self._clock.monotonic()))
+        self._feed(pacing.Requested(request=request, at=self._clock.monotonic()))
 
     def withdraw(self, name: str, *, for_good: bool = False) -> None:
         """Withdraw a request; does nothing if there is none.
@@ -258,7 +258,7 @@ class Account:
         self._waits += 1
         name = f"permit {self._waits}"
         granted = asyncio.Event()
-        self.want(name, place=place, rank=Rank.FINAL, message=message, granted=granted.set)
+        self.request_call(name, place=place, rank=Rank.FINAL, message=message, granted=granted.set)
         try:
             await granted.wait()
             yield

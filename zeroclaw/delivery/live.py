@@ -334,7 +334,7 @@ class DraftHandle:
 
     def _ask(self, slot: machine.RequestSlot) -> None:
         if self._account is not None:
-            self._account.want(
+            self._account.request_call(
                 self._name,
                 place=self._address,
                 rank=Rank.FINAL if slot.soon else Rank.DRAFT,

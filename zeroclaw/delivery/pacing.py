@@ -1,9 +1,9 @@
 """Decide which caller may call a platform next, and when.
 
-Each account has one `Pacing`. A caller requests a call (`Wanted`), and is granted it or waits:
+Each account has one `Pacing`. A caller requests a call (`Requested`), and is granted it or waits:
 
-    Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ CallAnswered | CallRefused | CallUnreached
-                  └─ Withdrawn
+    Requested ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ CallAnswered | CallRefused | CallUnreached
+                     └─ Withdrawn
 
 Five things hold a call back: the account's budget, its chat's budget, a call under way in its chat,
 the interval between two calls about one message, and the wait that the platform asked for when it
@@ -101,7 +101,7 @@ class Request(Value):
     in_group: bool = False
 
 
-class Wanted(Value):
+class Requested(Value):
     """A caller asks to make a call."""
 
     request: Request
@@ -164,7 +164,7 @@ class Ticked(Value):
     at: float
 
 
-Event = Wanted | Withdrawn | CallEnded | CallAnswered | CallRefused | CallUnreached | Ticked
+Event = Requested | Withdrawn | CallEnded | CallAnswered | CallRefused | CallUnreached | Ticked
 
 
 class Grant(Value):
@@ -260,7 +260,7 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
     """Handle an event; return the grants, in order, and the instant of the next step."""
     state = _without_late_calls(state, event.at)
     match event:
-        case Wanted():
+        case Requested():
             state = _with(_without(state, event.request.id), event.request)
         case Withdrawn():
             state = _without(state, event.id)

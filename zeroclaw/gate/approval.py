@@ -244,7 +244,7 @@ def _refusal(
     if not approval.requester_may_answer and any(
         is_same_person(asker, principal) for asker in (approval.requester, requester)
     ):
-        return catalogue.NOT_THE_ONE_WHO_ASKS.to(language)
+        return catalogue.NOT_BY_THE_REQUESTER.to(language)
     if choice not in approval.choices:
         return catalogue.ANSWER_NOT_OFFERED.to(language)
     return ""

@@ -223,7 +223,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             tool, action.arguments, setting.context, timeout_s=self.resolve_timeout_s
         )
         if resources != action.resources:
-            return _stopped(catalogue.WHAT_IT_TOUCHES_CHANGED, setting, by="resources")
+            return _stopped(catalogue.RESOURCES_CHANGED, setting, by="resources")
         policy = self.policy()
         if cleared is not None and cleared.policy is policy and not policy.is_timed:
             return cleared

@@ -41,7 +41,7 @@ from pydantic import ValidationError
 from zeroclaw.config.model import StatementEffect, StatementSettings
 from zeroclaw.config.validate import faults_of, on_one_line
 from zeroclaw.envelope import Principal
-from zeroclaw.errors import ConfigError, meant
+from zeroclaw.errors import ConfigError, did_you_mean
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.conditions import CONDITIONS, TIMELESS, Condition, Query, Test
 from zeroclaw.gate.taint import Source, in_words
@@ -122,7 +122,7 @@ def check_statement(entry: Mapping[str, object], path: str) -> Statement | tuple
 def _unfit_conditions(when: Mapping[str, object], path: str) -> Iterator[str]:
     for name, value in when.items():
         if (condition := CONDITIONS.get(name)) is None:
-            hint = meant(name, CONDITIONS) or f", known are {', '.join(CONDITIONS)}"
+            hint = did_you_mean(name, CONDITIONS) or f", known are {', '.join(CONDITIONS)}"
             yield f"{path}.{on_one_line(name)}: unknown condition{hint}"
             continue
         try:
@@ -467,8 +467,8 @@ def overlaps(first: str, second: str) -> bool:
 SHIPPED: Mapping[str, Sentence] = {
     "supervised.effects": catalogue.IT_DOES_MORE_THAN_READ,
     "supervised.risk": catalogue.ITS_RISK_IS_NOT_LOW,
-    "readonly.files_to_groups": catalogue.EVERYBODY_HERE_GETS_IT,
-    "supervised.files_to_groups": catalogue.EVERYBODY_HERE_GETS_IT,
+    "readonly.files_to_groups": catalogue.FILE_GOES_TO_GROUP,
+    "supervised.files_to_groups": catalogue.FILE_GOES_TO_GROUP,
     "supervised.undeclared": catalogue.IT_IS_UNDECLARED,
     "full.undeclared": catalogue.IT_IS_UNDECLARED,
     "full.untrusted": catalogue.IT_IS_UNTRUSTED,

@@ -117,7 +117,7 @@ def autonomy_statements(
         _statement(
             f"{autonomy}.files_to_groups",
             "ask",
-            catalogue.EVERYBODY_HERE_GETS_IT,
+            catalogue.FILE_GOES_TO_GROUP,
             "tool:send_file",
             channel_is_direct=False,
         ),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import cast
 
 from zeroclaw.envelope import Principal
-from zeroclaw.errors import meant
+from zeroclaw.errors import did_you_mean
 from zeroclaw.gate.conditions import CONDITIONS, Query, ToolFacts
 from zeroclaw.gate.policy import Statement, wildcard
 from zeroclaw.value import Value, field
@@ -106,7 +106,7 @@ def _unknown_arguments(statement: Statement, path: str, vocabulary: Vocabulary) 
     for name in sorted(set(cast("Mapping[str, object]", expected)) - parameters):
         yield (
             f"{path}.when.argument_equals: the statement never matches, for no tool that it "
-            f"names has an argument `{name}`{_meant(name, parameters)}"
+            f"names has an argument `{name}`{_suggestion(name, parameters)}"
         )
 
 
@@ -182,7 +182,7 @@ def _faults_of_actions(actions: Iterable[str], path: str, vocabulary: Vocabulary
         noun = "command" if kind == "command" else "tool"
         if "*" not in action:
             if name not in names:
-                yield _Fault(f"{path}: no {noun} is called `{name}`{_meant(name, names)}")
+                yield _Fault(f"{path}: no {noun} is called `{name}`{_suggestion(name, names)}")
         elif not any(map(wildcard(action), _actions(vocabulary))):
             yield f"{path}: `{action}` matches no {noun}"
 
@@ -195,23 +195,23 @@ def _faults_of_principals(
     for principal in principals:
         kind, _, name = principal.partition(":")
         if kind == "role" and name not in roles:
-            yield f"{path}: no person has the role `{name}`{_meant(name, roles)}"
+            yield f"{path}: no person has the role `{name}`{_suggestion(name, roles)}"
         elif kind == "person" and name not in vocabulary.people:
-            yield f"{path}: no person is called `{name}`{_meant(name, vocabulary.people)}"
+            yield f"{path}: no person is called `{name}`{_suggestion(name, vocabulary.people)}"
         elif kind == "channel" and name not in vocabulary.channels:
-            hint = _meant(name, vocabulary.channels)
+            hint = _suggestion(name, vocabulary.channels)
             yield _Fault(f"{path}: there is no channel `{name}`{hint}")
         elif principal in vocabulary.ids:
             person = f"person:{vocabulary.ids[principal]}"
             yield f"{path}: `{principal}` is `{person}`, and is known by that name alone; write it so"
         elif name and kind not in kinds:
-            hint = _meant(kind, kinds)
+            hint = _suggestion(kind, kinds)
             yield _Fault(f"{path}: `{principal}` names no channel of the configuration{hint}")
 
 
-def _meant(name: str, names: Iterable[str]) -> str:
-    """Return the name that was probably meant, if one is near; else all names."""
+def _suggestion(name: str, names: Iterable[str]) -> str:
+    """Return the name that was probably did_you_mean, if one is near; else all names."""
     listed = sorted(names)
-    if near := meant(name, listed):
+    if near := did_you_mean(name, listed):
         return near
     return f"; there are {', '.join(f'`{known}`' for known in listed)}" if listed else ""

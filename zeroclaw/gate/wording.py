@@ -26,7 +26,7 @@ def toast(result: AnswerResult[Approval], language: Language) -> str:
         case "counted":
             return catalogue.DENIED_NOW.to(language, tool=approval.tool)
         case "reason_wanted":
-            return catalogue.REASON_WANTED.to(language, tool=approval.tool)
+            return catalogue.REASON_PROMPT.to(language, tool=approval.tool)
         case "late" | "second":
             return ended(approval, language)
         case _:

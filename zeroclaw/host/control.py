@@ -154,14 +154,14 @@ class Control:
             reader, writer = await asyncio.open_unix_connection(sock=accepted, limit=LONGEST_LINE)
             lines = Lines(reader, writer)
             try:
-                ended = await call(lambda: self._talk(lines))
+                result = await call(lambda: self._talk(lines))
             finally:
                 await lines.aclose()
         finally:
             self._count -= 1
-        if isinstance(ended, Raised) and not isinstance(ended.error, ConnectionError):
+        if isinstance(result, Raised) and not isinstance(result.error, ConnectionError):
             # A bug in a service ends this connection, never the daemon.
-            self._log("connection_failed", reason=ended.line, level="error")
+            self._log("connection_failed", reason=result.line, level="error")
 
     async def _talk(self, lines: Lines) -> None:
         first = await lines.receive()

@@ -260,9 +260,9 @@ class HttpServer(Struct, eq=False):
         connection = HttpConnection(accepted, self.bounds)
         try:
             if self._enter(connection):
-                ended = await call(lambda: self._talk(connection))
-                if isinstance(ended, Raised):
-                    self._note_failure(connection, ended)
+                result = await call(lambda: self._talk(connection))
+                if isinstance(result, Raised):
+                    self._note_failure(connection, result)
         finally:
             self._open.pop(connection, None)
             await connection.aclose()

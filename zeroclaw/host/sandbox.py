@@ -284,7 +284,7 @@ async def run(
         if is_sandboxed:
             filter_at = _open_filter()  # in a thread, a cancellation would leave it open
             stack.callback(os.close, filter_at)
-        ended = await processes.run(
+        end = await processes.run(
             box_argv(system, box, argv, filter_at=filter_at),
             directory=Path("/") if is_sandboxed or workspace is None else workspace,
             environment=ENVIRONMENT,
@@ -296,7 +296,7 @@ async def run(
             watch=meter if is_watched else None,
             group=group,
         )
-    return replace(ended, excess=ended.excess or excess)
+    return replace(end, excess=end.excess or excess)
 
 
 def _open_group(subtree: Path, limits: Limits) -> Group:
@@ -429,19 +429,19 @@ async def self_test(
     return system if fault is None else Broken(reason=fault)
 
 
-def breach(ended: ProcessEnd, *, network: bool, limits: Limits, owner: int | None) -> str | None:
+def breach(end: ProcessEnd, *, network: bool, limits: Limits, owner: int | None) -> str | None:
     """Return how the self-test's command escaped its confinement; None if it did not; pure.
 
     Args:
-        ended: The command's result.
+        end: The command's result.
         network: Whether it should have had the network.
         limits: The limits it should have had.
         owner: Owner, on this machine, of the file that it created; None if there is no file.
     """
-    lines = ended.output.head.decode("utf-8", "replace").splitlines()
-    if ended.ending != "exited" or lines[-1:] != ["E"]:
+    lines = end.output.head.decode("utf-8", "replace").splitlines()
+    if end.ending != "exited" or lines[-1:] != ["E"]:
         errors = " ".join(line for line in lines if line[:2] not in _FACTS).strip()
-        reason = errors[:200].replace("`", "'") or f"it ended with {ended.status} and no error"
+        reason = errors[:200].replace("`", "'") or f"it ended with {end.status} and no error"
         guess = "user namespaces may be switched off here"
         if reason.startswith("prlimit:"):
             guess = "a hard limit of the daemon (`ulimit -Ha`) is lower than a command's limit"

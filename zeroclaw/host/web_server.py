@@ -28,9 +28,9 @@ async def _answer(
     application: ASGIApp, log: Log, connection: HttpConnection, head: h11.Request
 ) -> None:
     request = _Request(connection, head)
-    ended = await call(lambda: application(request.scope, request.receive, request.send))
-    if isinstance(ended, Raised):
-        log("application_failed", reason=ended.line, level="error")
+    result = await call(lambda: application(request.scope, request.receive, request.send))
+    if isinstance(result, Raised):
+        log("application_failed", reason=result.line, level="error")
     elif not request.is_answered:
         log("application_failed", reason="it did not answer", level="error")
     if not request.is_answered:

@@ -162,7 +162,7 @@ class Approvals(Struct, eq=False):
                 continue
             if may or request.requester.id == principal.id:
                 name = f"`{number}`" if number else f"`{request.action_hash[:8]}`"
-                waiting_for = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=approvers)
+                waiting_for = "" if may else catalogue.WAITS_FOR_PERSON.to(language, who=approvers)
                 summary = escape_invisible(approvals.summary_in(request, language))
                 # The list is on the record in the chat that asked for it.
                 is_told = is_shown and not is_off_the_record(request.conversation)
@@ -243,7 +243,7 @@ class Approvals(Struct, eq=False):
                 reads,
                 ended.identity,
                 ended.address,
-                catalogue.YOU_ARE_LET_IN,
+                catalogue.YOU_ARE_ADMITTED,
                 display=ended.display,
                 by=ended.by,
             )

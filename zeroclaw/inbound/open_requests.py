@@ -178,7 +178,7 @@ class OpenRequests(Struct, eq=False):
         """Return the note to a turn's chat that no approver can be reached."""
         language = turn.item.principal.language
         until = wording.ended(calls[0], language)
-        text = catalogue.NOBODY_TO_ASK.to(language, tools=_tools(calls), until=until)
+        text = catalogue.NO_APPROVER_REACHED.to(language, tools=_tools(calls), until=until)
         return self.context.note(text, turn.address, calls[0].conversation, language=language)
 
     def _reminder(self, calls: tuple[Approval, ...]) -> Check:

@@ -223,9 +223,9 @@ def items_of_next_turn(rows: Sequence[Row]) -> tuple[Item, ...]:
     Those are the other fragments of its message, and the items directly after it that it collects.
     """
     items = [INBOX.of(row) for row in rows]
-    taken = items[: _collected(items)]
-    messages = set(map(first_id, taken))
-    return (*taken, *(item for item in items[len(taken) :] if first_id(item) in messages))
+    collected = items[: _collected(items)]
+    messages = set(map(first_id, collected))
+    return (*collected, *(item for item in items[len(collected) :] if first_id(item) in messages))
 
 
 def _collected(items: Sequence[Item]) -> int:

@@ -47,8 +47,8 @@ class ReceiptVerifier(Struct, eq=False):
     async def _issued_in(self, conversation: ConversationId, tokens: frozenset[str]) -> Receipts:
         history = await read_history(self.store, conversation, whole=True)
         receipts = [entry for entry in history.receipts if entry.token in tokens]
-        sought = frozenset(entry.token for entry in receipts)
-        results = signed_results(history.messages, sought)
+        issued = frozenset(entry.token for entry in receipts)
+        results = signed_results(history.messages, issued)
         return {
             entry.token: await verdict_of(self.store, self.keys, conversation, entry, results)
             for entry in receipts

@@ -257,9 +257,9 @@ class Erasure:
         for entry in interrupted:
             body, head = audit.link(head, entry)
             writes.append(Append(log=LogKind.AUDIT, stream=id_, body=body))
-        waited = any(row.kind is INBOX.kind and row.state in ("queued", "taken") for row in rows)
+        waiting = any(row.kind is INBOX.kind and row.state in ("queued", "taken") for row in rows)
         is_current = await store.select(POINTERS.where(conversation=id_, limit=1))
-        if is_current and (waited or newest is not None):
+        if is_current and (waiting or newest is not None):
             language = conversation.language
             text = catalogue.OFF_THE_RECORD_IS_GONE.to(language)
             writes.append(self._context.note(text, conversation.address, language=language))

@@ -92,7 +92,7 @@ MAX_ROUNDS = Sentence(
     en="stopped after {rounds} rounds of tool calls, the limit of one turn; earlier tool calls may already have completed successfully",
     de="nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
 )
-WENT_IN_CIRCLES = Sentence(
+LOOP_DETECTED = Sentence(
     en="stopped: I called {tools} again and again and learned nothing new; send `/retry`, or tell me more, to go on",
     de="beendet: Ich habe immer wieder {tools} aufgerufen und nichts Neues erfahren; mit `/retry` oder einem weiteren Hinweis mache ich weiter",
 )
@@ -147,7 +147,7 @@ CONVERSATION_OF_IS_SPENT = Sentence(
     de="Ein Gespräch von {who} hat verbraucht, was eines verbrauchen darf: {limit} (`[budget]`).",
 )
 
-BROKE_OFF_TWICE = Sentence(
+ANSWER_CUT_TWICE = Sentence(
     en="the model's answer broke off or was empty twice; send `/retry` to ask again",
     de="die Antwort des Modells brach zweimal ab oder war leer; mit `/retry` wird es noch einmal gefragt",
 )
@@ -189,7 +189,7 @@ MODEL_IS_BUSY = Sentence(
     en="the model is busy and did not answer; send `/retry` in a while",
     de="das Modell ist überlastet und hat nicht geantwortet; versuch es später mit `/retry`",
 )
-MODEL_IS_AWAY = Sentence(
+MODEL_UNREACHABLE = Sentence(
     en="the model can't be reached, and the operators are told why; send `/retry` in a while",
     de="das Modell ist nicht erreichbar, und die Operatoren erfahren den Grund; versuch es später mit `/retry`",
 )
@@ -209,7 +209,7 @@ CONTEXT_FAILED = Sentence(
     de="der Context Provider `{name}` ist gescheitert: {why}",
 )
 # Names no path: the reader may be anyone who talks to the bot.
-MODEL_IS_NOT_THERE = Sentence(
+MODEL_FAILED_HERE = Sentence(
     en="the model can't answer: something is wrong on the bot's machine; the operators are told what",
     de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; die Operatoren erfahren, was",
 )
@@ -221,7 +221,7 @@ MODEL_HAS_A_FAULT = Sentence(
     en="the model can't answer: a fault in its provider ({why})",
     de="das Modell kann nicht antworten: ein Fehler in seiner Anbindung ({why})",
 )
-CUT_OFF_AGAIN = Sentence(
+RESTARTED_TOO_OFTEN = Sentence(
     en="I was cut off again and again while I worked on this; send `/retry` to try again",
     de="ich wurde dabei immer wieder unterbrochen; mit `/retry` versuche ich es von vorn",
 )
@@ -270,7 +270,7 @@ CALL_MAY_HAVE_RUN = Sentence(
 # --- about turns ---------------------------------------------------------------------------------
 
 NOTHING_RUNNING = Sentence(en="Nothing is running.", de="Gerade läuft nichts.")
-FIRST_THAT_ANSWER = Sentence(
+OTHER_ANSWER_FIRST = Sentence(
     en="The answer to {who} is finished first; {who} or an operator may stop it.",
     de="Erst kommt die Antwort an {who} zu Ende; abbrechen darf sie {who} oder ein Operator.",
 )
@@ -289,7 +289,7 @@ RETRY_IS_NOT_YOURS = Sentence(
 WAITING_FOR = Sentence(
     en="Waiting for {who} to approve {tools}.", de="Das wartet: {who} muss {tools} erst freigeben."
 )
-NOBODY_TO_ASK = Sentence(
+NO_APPROVER_REACHED = Sentence(
     en="Nobody who may approve {tools} can be reached. The question stays {until}; `/stop` ends it.",
     de="Niemand, der {tools} freigeben darf, ist zu erreichen. Die Frage bleibt {until}; `/stop` beendet sie.",
 )
@@ -304,7 +304,7 @@ HALTED_AND_NEXT = Sentence(
 
 # --- problems, for operators ----------------------------------------------------------------------
 
-GIVEN_UP = Sentence(
+TURN_GIVEN_UP = Sentence(
     en="I was cut off again and again while I worked on it",
     de="ich wurde dabei immer wieder unterbrochen",
 )
@@ -371,7 +371,7 @@ CALL_WAS_CHANGED = Sentence(
     de="es ist nicht der Aufruf, über den entschieden wurde",
 )
 ITS_TOOL_IS_GONE = Sentence(en="its tool is no longer there", de="sein Werkzeug ist nicht mehr da")
-WHAT_IT_TOUCHES_CHANGED = Sentence(
+RESOURCES_CHANGED = Sentence(
     en="what it would touch has changed since",
     de="was er berühren würde, hat sich seitdem geändert",
 )
@@ -390,7 +390,7 @@ NO_STATEMENT_ALLOWS = Sentence(
 )
 IT_DOES_MORE_THAN_READ = Sentence(en="it does more than read", de="es tut mehr als nur lesen")
 ITS_RISK_IS_NOT_LOW = Sentence(en="its risk is not low", de="sein Risiko ist nicht gering")
-EVERYBODY_HERE_GETS_IT = Sentence(
+FILE_GOES_TO_GROUP = Sentence(
     en="everybody in the group gets the file", de="alle in der Gruppe bekommen die Datei"
 )
 IT_IS_UNDECLARED = Sentence(en="it does not declare what it does", de="es sagt nicht, was es tut")
@@ -428,7 +428,7 @@ UNTRUSTED_EARLIER = Sentence(
 ONLY_THEY_MAY_ANSWER = Sentence(
     en="only {who} may answer this", de="das darf nur {who} beantworten"
 )
-NOT_THE_ONE_WHO_ASKS = Sentence(
+NOT_BY_THE_REQUESTER = Sentence(
     en="whoever asks may not approve; somebody else has to answer this",
     de="wer fragt, darf nicht selbst freigeben; das muss jemand anders beantworten",
 )
@@ -441,7 +441,7 @@ APPROVED_FOR_A_TIME = Sentence(
     de="freigegeben: `{tool}`, und ohne Nachfrage {scope}",
 )
 DENIED_NOW = Sentence(en="denied: `{tool}`", de="abgelehnt: `{tool}`")
-REASON_WANTED = Sentence(
+REASON_PROMPT = Sentence(
     en="why is `{tool}` denied? reply with the reason",
     de="warum wird `{tool}` abgelehnt? antworte mit dem Grund",
 )
@@ -477,7 +477,7 @@ ONLY_NUMBERS_APPROVE = Sentence(
     en="Nothing was approved: write only numbers after `/approve`, such as `/approve 1 3`.",
     de="Nichts wurde freigegeben: schreib nach `/approve` nur Zahlen, zum Beispiel `/approve 1 3`.",
 )
-WAITING_FOR_WHOM = Sentence(en=", waiting for {who}", de=", wartet auf: {who}")
+WAITS_FOR_PERSON = Sentence(en=", waiting for {who}", de=", wartet auf: {who}")
 NOTHING_WAITS = Sentence(en="Nothing waits for an answer.", de="Nichts wartet auf eine Antwort.")
 
 # --- commands ------------------------------------------------------------------------------------
@@ -539,7 +539,7 @@ HALTED = Sentence(
     en="Halted: nothing runs and nothing starts, until `/resume`.",
     de="Angehalten: nichts läuft und nichts beginnt, bis `/resume`.",
 )
-GOING_ON = Sentence(
+RESUMED = Sentence(
     en="Resumed: what waited is answered now.",
     de="Es geht weiter: was gewartet hat, wird jetzt beantwortet.",
 )
@@ -733,8 +733,8 @@ FORGET_ONLY_YOURS = Sentence(
     en="You can only have your own words forgotten: `/forget`.",
     de="Du darfst nur deine eigenen Worte löschen lassen: `/forget`.",
 )
-WHAT_YOU_SAID = Sentence(en="what you said to me", de="was du mir gesagt hast")
-WHAT_THEY_SAID = Sentence(en="what `{whom}` said to me", de="was `{whom}` mir gesagt hat")
+YOUR_MESSAGES = Sentence(en="what you said to me", de="was du mir gesagt hast")
+THEIR_MESSAGES = Sentence(en="what `{whom}` said to me", de="was `{whom}` mir gesagt hat")
 FORGET_ASKS = Sentence(
     en="This removes {what}, what I answered, and what I noted of it, for good; only the audit stays, which holds no words. Files in workspaces stay too. To go on, repeat it within ten minutes as `/forget {code}`.",
     de="Das löscht endgültig, {what}, was ich geantwortet und was ich mir davon notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn Minuten als `/forget {code}`.",
@@ -802,7 +802,7 @@ HOURS = Sentence(en="{count} hours", de="{count} Stunden", one=Sentence(en="1 ho
 MINUTES = Sentence(
     en="{count} minutes", de="{count} Minuten", one=Sentence(en="a minute", de="eine Minute")
 )
-YOU_ARE_LET_IN = Sentence(en="You may talk to me now.", de="Du darfst jetzt mit mir sprechen.")
+YOU_ARE_ADMITTED = Sentence(en="You may talk to me now.", de="Du darfst jetzt mit mir sprechen.")
 YOU_ARE_AN_OPERATOR = Sentence(
     en="You are an operator of this bot now; `/help` lists what you can do.",
     de="Du bist jetzt Operator dieses Bots; `/help` zeigt, was du tun kannst.",
@@ -848,11 +848,11 @@ PAIR_LIST_IN_PRIVATE = Sentence(
     de="Wer wartet und wer aufgenommen wurde, sage ich nur im privaten Chat; schreib mir dort `/pair`.",
 )
 PAIR_NO_SUCH_CODE = Sentence(en="nobody has the code `{code}`", de="niemand hat den Code `{code}`")
-PAIR_NOBODY_WAITS_SO = Sentence(
+PAIR_NO_SUCH_REQUEST = Sentence(
     en="nobody called `{name}` is waiting; `pair list` shows who is",
     de="`{name}` wartet nicht; `pair list` zeigt, wer wartet",
 )
-PAIR_NOBODY_IS_CALLED_SO = Sentence(
+PAIR_NO_SUCH_PERSON = Sentence(
     en="nobody is called `{name}`. {usage}", de="niemand heißt `{name}`. {usage}"
 )
 PAIR_NOT_YOURSELF = Sentence(
@@ -870,10 +870,10 @@ PAIR_NOTHING_TO_APPROVE = Sentence(
     en="`{name}` is neither waiting nor revoked; `pair list` shows who is",
     de="`{name}` wartet nicht und ist nicht ausgeschlossen; `pair list` zeigt, wer es ist",
 )
-PAIR_LET_IN_AGAIN = Sentence(
+PAIR_READMITTED = Sentence(
     en="approved: `{name}` is let in again", de="freigegeben: `{name}` ist wieder dabei"
 )
-PAIR_NOBODY = Sentence(
+PAIR_LIST_IS_EMPTY = Sentence(
     en="Nobody is waiting, and nobody was let in or revoked.",
     de="Niemand wartet, und niemand wurde aufgenommen oder ausgeschlossen.",
 )

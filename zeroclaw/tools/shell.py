@@ -152,9 +152,9 @@ class _Shell(Struct, eq=False):
     async def run(self, arguments: ShellArguments, context: ToolContext) -> ToolOutput:
         """Run the command; all processes that it started have ended on return."""
         skills, faults = await asyncio.to_thread(_skills, context if self.system else None)
-        ended = await self._run(arguments, context, skills)
-        lines = (_ending(ended, arguments.timeout_s, self.caps), *faults, _displayed(ended.output))
-        return ToolOutput(text="\n".join(lines), is_error=ended.ending != "exited")
+        end = await self._run(arguments, context, skills)
+        lines = (_ending(end, arguments.timeout_s, self.caps), *faults, _displayed(end.output))
+        return ToolOutput(text="\n".join(lines), is_error=end.ending != "exited")
 
     async def _run(
         self, arguments: ShellArguments, context: ToolContext, skills: tuple[Folder, ...]
@@ -200,25 +200,25 @@ def _skills(context: ToolContext | None) -> tuple[tuple[Folder, ...], list[str]]
     return tuple(found), faults
 
 
-def _ending(ended: ProcessEnd, timeout_s: float, caps: OutputCaps) -> str:
-    suffix = "" if ended.is_gone else "; some processes that it started could not be killed"
-    if ended.excess and ended.ending != "over_bounds":
-        suffix = f"; files could only be removed, as {ended.excess}{suffix}"
-    match ended.ending:
+def _ending(end: ProcessEnd, timeout_s: float, caps: OutputCaps) -> str:
+    suffix = "" if end.is_gone else "; some processes that it started could not be killed"
+    if end.excess and end.ending != "over_bounds":
+        suffix = f"; files could only be removed, as {end.excess}{suffix}"
+    match end.ending:
         case "timed_out":
             return f"killed after {timeout_s:g} s, its time-out{suffix}"
         case "flooded":
             return f"killed after it had written more than {caps.flood_bytes:,} bytes{suffix}"
         case "over_bounds":
-            return f"killed because {ended.excess}{suffix}"
-        case "exited" if ended.status < 0:
-            return f"ended by signal {-ended.status}{suffix}"
+            return f"killed because {end.excess}{suffix}"
+        case "exited" if end.status < 0:
+            return f"ended by signal {-end.status}{suffix}"
         case "exited":
-            signal = ended.status - 128
+            signal = end.status - 128
             note = (
                 f" (signal {signal}, perhaps a limit of the sandbox)" if signal in _SIGNALS else ""
             )
-            return f"exit code {ended.status}{note}{suffix}"
+            return f"exit code {end.status}{note}{suffix}"
 
 
 def _displayed(output: Captured) -> str:

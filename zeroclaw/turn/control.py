@@ -151,7 +151,7 @@ class ControlLane:
                     who, language = owner.label, item.principal.language
                     text = catalogue.ONLY_THEY_MAY_STOP.to(language, who=who)
                     if cause == "new":  # it takes effect once this turn has been answered
-                        text = catalogue.FIRST_THAT_ANSWER.to(language, who=who)
+                        text = catalogue.OTHER_ANSWER_FIRST.to(language, who=who)
                     await tell(self._answered(item, text))
                     return
                 by = item.principal.display if cause == "revoked" else item.principal.label

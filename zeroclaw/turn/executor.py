@@ -157,12 +157,12 @@ class EffectExecutor:
         *others, last = slots.items()
         async with asyncio.TaskGroup() as group:
             checks = [group.create_task(self._check(*slot)) for slot in others]
-            ended = await self._check(*last)  # usually the only call, so it needs no task
+            last_check = await self._check(*last)  # usually the only call, so it needs no task
         self.calls.gated_in = self.calls.as_gated = None
         transition = NOTHING
         for check in checks:
             transition = transition.then(check.result())
-        await self._tell(transition.then(ended))
+        await self._tell(transition.then(last_check))
 
     async def _check(self, action: ActionId, slot: batch.Slot) -> Transition:
         """Return the start of a call, or its end if it may not run after all."""

@@ -199,7 +199,7 @@ def _streaming(
             draft = signals.ShowText(text=join_texts(progress.text, shown), is_last=event.is_last)
             return Streaming(progress=progress, shown=shown, has_begun=True), (draft,)
         case signals.StreamCut() if progress.retried:
-            note = catalogue.BROKE_OFF_TWICE.to(progress.language)
+            note = catalogue.ANSWER_CUT_TWICE.to(progress.language)
             return finish(add_usage(state, event.usage), "error", note)
         case signals.StreamCut():
             return _ask(replace(add_usage(state, event.usage).progress, retried=True), state.shown)
@@ -332,7 +332,7 @@ def _on_batch_appended(state: Calling, event: entries.BatchAppended) -> Step:
         return Done(reason="model_stop", usage=progress.usage, text=text), ()
     if event.loop:
         tools = ", ".join(f"`{tool}`" for tool in event.loop)
-        note = catalogue.WENT_IN_CIRCLES.to(progress.language, tools=tools)
+        note = catalogue.LOOP_DETECTED.to(progress.language, tools=tools)
         return finish(Thinking(progress=progress), "loop_detected", note)
     if progress.rounds >= max_rounds:
         note = catalogue.MAX_ROUNDS.to(progress.language, rounds=max_rounds)

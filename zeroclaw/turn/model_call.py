@@ -221,7 +221,7 @@ def _failure(number: int, raised: Raised, turn: TurnContext) -> signals.RequestE
             text = catalogue.MODEL_REFUSED_THE_KEY.to(language)
         case ProviderUnreachable() | NeedsOperator() as error if not is_operator:
             is_away = isinstance(error, ProviderUnreachable)
-            text = catalogue.MODEL_IS_AWAY if is_away else catalogue.MODEL_IS_NOT_THERE
+            text = catalogue.MODEL_UNREACHABLE if is_away else catalogue.MODEL_FAILED_HERE
             detail = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
             return signals.RequestFailed(request=number, text=text.to(language), detail=detail)
         case ProviderRejected() | ProviderUnreachable() | NeedsOperator() as error:

@@ -154,8 +154,8 @@ class Results(Struct, eq=False, kw_only=True):
                 return self._sign(action, "failed", text, at)
             case TimedOut(after_s=after_s):
                 text = f"`{action.tool}` was stopped: it took longer than {after_s:g} s"
-                took = catalogue.SECONDS.about(number=f"{after_s:g}")
-                note = catalogue.CALL_TOOK_TOO_LONG.to(language, tool=action.tool, time=took)
+                duration = catalogue.SECONDS.about(number=f"{after_s:g}")
+                note = catalogue.CALL_TOOK_TOO_LONG.to(language, tool=action.tool, time=duration)
                 return self._sign(action, "failed", text, at, detail="timeout", for_people=note)
 
     def _sign(

@@ -118,8 +118,8 @@ class TurnRunner:
         row = await TURNS.need(self._services.store, opened.turn)
         context = self._turn(session, opened, row, arrived)
         if turn.resumed >= MAX_RESUMED and not isinstance(state, Done):
-            note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
-            context = replace(context, detail=catalogue.GIVEN_UP.about())
+            note = catalogue.RESTARTED_TOO_OFTEN.to(opened.principal.language)
+            context = replace(context, detail=catalogue.TURN_GIVEN_UP.about())
             await self._run(context, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not is_parked(state):

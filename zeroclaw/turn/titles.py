@@ -79,19 +79,19 @@ class Titles:
     async def keep(self) -> None:
         """Make titles, one after another, until cancelled."""
         while True:
-            ended = await self._queue.get()
+            event = await self._queue.get()
             try:
-                await self._name(ended)
+                await self._name(event)
             except (Conflict, StoreUnusable) as error:
                 # A row with too many writers, or a damaged journal: the conversation gets no title.
                 self._services.log(
-                    "title_failed", turn=ended.turn, reason=str(error), level="warning"
+                    "title_failed", turn=event.turn, reason=str(error), level="warning"
                 )
 
-    async def _name(self, ended: Event) -> None:
-        services, conversation = self._services, ended.conversation
+    async def _name(self, event: Event) -> None:
+        services, conversation = self._services, event.conversation
         store, budget, model = services.store, services.budget, services.sources.model
-        turn = await TURNS.get(store, ended.turn)
+        turn = await TURNS.get(store, event.turn)
         earlier = await TITLES.get(store, conversation)
         if turn is None or (earlier is not None and earlier.text):
             return
@@ -104,11 +104,11 @@ class Titles:
         request = ModelRequest(
             messages=(SystemMessage(content=_ASK), UserMessage(content=_excerpt(messages))),
             model=services.sources.settings.config.compaction.model,
-            correlation=ended.correlation,
+            correlation=event.correlation,
         )
         answer, usage = await complete(model, request)
         if isinstance(answer, Raised):
-            services.log("title_failed", turn=ended.turn, reason=answer.line, level="warning")
+            services.log("title_failed", turn=event.turn, reason=answer.line, level="warning")
             if not usage.total_tokens:
                 return
         # A failed request that was paid for is stored as well, or each answer would repeat it.
@@ -117,7 +117,7 @@ class Titles:
         title = Title(text=text, exchanges=exchanges)
 
         async def plan(reads: Reads) -> tuple[Commit | None, bool]:
-            row = await TURNS.get(reads, ended.turn)
+            row = await TURNS.get(reads, event.turn)
             if row is None:
                 return None, False  # it was erased meanwhile
             total = row.usage + usage

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from channels.telegram.emulator.refusals import conflict
 from channels.telegram.emulator.updates import (
     LONGEST_WAIT_S,
-    MAX_AT_ONCE,
+    MAX_UPDATES,
     Update,
     Updates,
     allowed_updates,
@@ -78,7 +78,7 @@ class Polling:
         self._updates.allow(allowed_updates(parameters))
         self._updates.forget_old(self._clock.monotonic())
         self._updates.confirm(parameters.number("offset"))
-        limit = parameters.number("limit") if parameters.has("limit") else MAX_AT_ONCE
+        limit = parameters.number("limit") if parameters.has("limit") else MAX_UPDATES
         wait_s = min(parameters.number("timeout"), LONGEST_WAIT_S)
         self.end("other getUpdates request; make sure that only one bot instance is running")
         poll = self._poll = _Poll()

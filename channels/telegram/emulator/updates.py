@@ -11,7 +11,7 @@ from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.wire import Json, Parameters
 
 LIFETIME_S = 24 * 3600.0
-MAX_AT_ONCE = 100
+MAX_UPDATES = 100
 LONGEST_WAIT_S = 50
 """Longest wait of the server, whatever `timeout` says; not documented in the Bot API."""
 # Kinds that come only if requested (Bot API, getUpdates, allowed_updates, read 2026-11).
@@ -123,7 +123,7 @@ class Updates:
 
     def take(self, limit: int) -> list[Update]:
         """Return the oldest updates and count them as delivered."""
-        updates = self.waiting[: min(max(limit, 1), MAX_AT_ONCE)]
+        updates = self.waiting[: min(max(limit, 1), MAX_UPDATES)]
         for update in updates:
             update.deliveries += 1
         return updates

@@ -157,10 +157,10 @@ def test_three_failures_in_a_row_close_for_a_while() -> None:
     """Then one more is tried, whose failure closes again (K13)."""
     breaker = Breaker()
     for at in (1.0, 2.0):
-        assert breaker.lets(at)
+        assert breaker.allows(at)
         breaker = breaker.failed(at)
-    assert breaker.lets(2.0)
+    assert breaker.allows(2.0)
     breaker = breaker.failed(2.0)
-    assert not breaker.lets(601.9)
-    assert breaker.lets(602.0)
-    assert not breaker.failed(602.0).lets(700.0)
+    assert not breaker.allows(601.9)
+    assert breaker.allows(602.0)
+    assert not breaker.failed(602.0).allows(700.0)

@@ -113,14 +113,14 @@ async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: 
     for owner, text in ((old, "tea"), (old, "milk"), (new, "cake")):
         at, conversation = world.clock.now(), ConversationId("01C")
         note = Note(number=0, text=text, by="Ada", at=at, conversation=conversation)
-        await notes.add(owner, note, most=9)
+        await notes.add(owner, note, max_notes=9)
     await notes.forget(old, 1)
     at, conversation = world.clock.now(), ConversationId("01C")
     late = Note(number=0, text="late", by="Ada", at=at, conversation=conversation)
 
     async def come(_: tuple[Write, ...]) -> None:
         store.meanwhile = None
-        await notes.add(old, late, most=9)
+        await notes.add(old, late, max_notes=9)
 
     store.meanwhile = come
     await notes.adopt(old, new)
@@ -130,7 +130,7 @@ async def test_facts_that_come_to_a_chat_that_has_some_stand_behind_them(world: 
         (1, "cake"),
     ]
     assert await notes_of.plan_move(Reads(store), old, new) == ()
-    again = await notes.add(new, replace(late, text="more"), most=9)
+    again = await notes.add(new, replace(late, text="more"), max_notes=9)
     assert again != "full"
     assert again.note.number == 5
 
@@ -214,7 +214,7 @@ async def test_a_secret_that_became_known_since_is_taken_out(world: World) -> No
     """A note may be older than the reference that holds its secret. P8."""
     at, conversation = world.clock.now(), ConversationId("01C")
     old = Note(number=0, text=f"the word is {SECRET}", by="Ada", at=at, conversation=conversation)
-    await Notes(world.store).add("of:person:ada", old, most=9)
+    await Notes(world.store).add("of:person:ada", old, max_notes=9)
     async with world.running() as house:
         await house.say("what is the word?")
         assert "the word is" in newest(world)
@@ -284,13 +284,13 @@ FIRST = Note(number=1, text=NOTE.text, by=NOTE.by, at=NOTE.at, conversation=NOTE
 async def test_a_note_is_there_after_a_restart(tmp_path: Path) -> None:
     """And its number is still taken."""
     async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
-        kept = await Notes(store).add("of:ada", NOTE, most=2)
+        kept = await Notes(store).add("of:ada", NOTE, max_notes=2)
         assert kept == KeptNote(note=FIRST, is_new=True)
     async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
         notes = Notes(store)
         assert await notes.all("of:ada") == (FIRST,)
         assert await notes.all("of:ad") == ()
-        assert await notes.add("of:ada", NOTE, most=2) == KeptNote(note=FIRST, is_new=False)
+        assert await notes.add("of:ada", NOTE, max_notes=2) == KeptNote(note=FIRST, is_new=False)
         assert await notes.forget("of:ada", 1) == FIRST
         assert await notes.forget("of:ada", 1) is None
         assert await store.select(Query(kind=RowKind.NOTE, conversation=NOTE.conversation)) == ()
@@ -299,7 +299,7 @@ async def test_a_note_is_there_after_a_restart(tmp_path: Path) -> None:
 async def test_a_note_is_found_by_its_conversation_too() -> None:
     """So that export and erasure of a conversation find it."""
     store = MemoryStore()
-    await Notes(store).add("of:ada", NOTE, most=2)
+    await Notes(store).add("of:ada", NOTE, max_notes=2)
     rows = await store.select(Query(kind=RowKind.NOTE, conversation=NOTE.conversation))
     assert [row.key for row in rows] == ["of:ada#0000000001"]
 
@@ -313,5 +313,5 @@ async def test_a_writer_that_always_loses_the_race_gets_an_error() -> None:
 
     store.before = refuse
     with pytest.raises(ToolFailed, match="try again"):
-        await Notes(store).add("of:ada", NOTE, most=2)
+        await Notes(store).add("of:ada", NOTE, max_notes=2)
     assert store.commits == []

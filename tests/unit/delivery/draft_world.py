@@ -128,7 +128,7 @@ class World(RuleBasedStateMachine):
                     )
                     is_waited_for = self.is_read_now or self.waited_for()
                     assert not effect.soon or is_waited_for, "only what is waited for is soon"
-                    self.feed_pacing(pacing.Wanted(request=request, at=self.at))
+                    self.feed_pacing(pacing.Requested(request=request, at=self.at))
                 case Withdraw():
                     self.requested = None
                     self.feed_pacing(pacing.Withdrawn(id="d", at=self.at))

@@ -48,7 +48,7 @@ async def test_a_final_that_comes_later_is_granted_before_a_draft() -> None:
     granted: list[str] = []
     async with running(platform(SLOW)) as rig:
         account = rig.accounts["chat"]
-        account.want(
+        account.request_call(
             "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
         )
         async with account.permitted(PLACE):
@@ -117,7 +117,7 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
                 screen=as_it_is,
                 note_refused=unnoted,
             )
-        account.want(
+        account.request_call(
             "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
         )
         await rig.clock.sleep(60)

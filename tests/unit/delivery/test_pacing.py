@@ -20,9 +20,9 @@ from zeroclaw.delivery.pacing import (
     Grant,
     Rank,
     Request,
+    Requested,
     Ticked,
     WakeAt,
-    Wanted,
     Withdrawn,
     fresh,
     step,
@@ -32,14 +32,14 @@ from zeroclaw.value import Value, replace
 
 def test_without_limits_everybody_calls_at_once() -> None:
     """The first text is shown without a wait (P6)."""
-    _, effects = play(fresh(FREE, 0), Wanted(request=draft("d"), at=0))
+    _, effects = play(fresh(FREE, 0), Requested(request=draft("d"), at=0))
     assert effects == [Grant(id="d")]
 
 
 def test_after_a_start_each_bucket_is_spent() -> None:
     """Nobody knows what the process before used, so the burst is not there yet (P6)."""
     limits = limited(chat=Budget(per_s=1, burst=5), account=Budget(per_s=10, burst=5))
-    state, effects = play(fresh(limits, 100), Wanted(request=final("f"), at=100))
+    state, effects = play(fresh(limits, 100), Requested(request=final("f"), at=100))
     assert effects == [WakeAt(at=101)]
     assert step(state, Ticked(at=101))[1] == (Grant(id="f"),)
 
@@ -47,7 +47,7 @@ def test_after_a_start_each_bucket_is_spent() -> None:
 def test_a_message_seen_before_the_start_counts_as_just_edited() -> None:
     """A restart does not shorten an interval (P6)."""
     limits = limited(edit_interval_s=3)
-    _, effects = play(fresh(limits, 100), Wanted(request=draft("d", message="m"), at=101))
+    _, effects = play(fresh(limits, 100), Requested(request=draft("d", message="m"), at=101))
     assert effects == [WakeAt(at=103)]
 
 
@@ -56,17 +56,17 @@ def test_two_edits_of_a_message_are_an_interval_apart() -> None:
     limits = limited(edit_interval_s=3)
     state, _ = play(
         fresh(limits, 0),
-        Wanted(request=draft("d"), at=10),
+        Requested(request=draft("d"), at=10),
         CallAnswered(chat="c", at=11, message="m"),
     )
-    state, effects = play(state, Wanted(request=draft("d", message="m"), at=11))
+    state, effects = play(state, Requested(request=draft("d", message="m"), at=11))
     assert effects == [WakeAt(at=14)]
     state, effects = play(state, Ticked(at=14))
     assert effects == [Grant(id="d")]
     state, effects = play(
         state,
         CallAnswered(chat="c", at=16, message="m"),
-        Wanted(request=draft("d", message="m"), at=16),
+        Requested(request=draft("d", message="m"), at=16),
     )
     assert effects == [WakeAt(at=17)]
 
@@ -75,11 +75,11 @@ def test_a_platforms_wait_is_obeyed_to_the_letter() -> None:
     """Nothing is called in that chat before it is over; other chats go on (P6, P9)."""
     state, _ = play(
         fresh(FREE, 0),
-        Wanted(request=draft("d"), at=1),
+        Requested(request=draft("d"), at=1),
         CallRefused(chat="c", at=2, retry_after_s=30),
-        Wanted(request=final("f"), at=3),
+        Requested(request=final("f"), at=3),
     )
-    _, effects = play(state, Wanted(request=final("other", chat="o"), at=3))
+    _, effects = play(state, Requested(request=final("other", chat="o"), at=3))
     assert effects == [Grant(id="other"), WakeAt(at=32)]
 
 
@@ -90,10 +90,10 @@ def test_a_refusal_without_a_wait_never_shortens_the_interval(retry_after_s: flo
     edit = draft("d", message="m")
     state, _ = play(
         fresh(limits, 0),
-        Wanted(request=edit, at=10),
+        Requested(request=edit, at=10),
         CallRefused(chat="c", at=10, retry_after_s=retry_after_s),
     )
-    _, effects = play(state, Wanted(request=edit, at=10))
+    _, effects = play(state, Requested(request=edit, at=10))
     assert effects == [WakeAt(at=14)]
 
 
@@ -120,7 +120,7 @@ KNOWN = limited(chat=Budget(per_s=1, burst=2))
 def test_where_the_budget_is_known_a_named_wait_is_all_that_a_refusal_costs() -> None:
     """The next call comes when the platform said, without a burst, and then all is as before (P6)."""
     state, _ = play(fresh(KNOWN, 0), CallRefused(chat="c", at=50, retry_after_s=3))
-    state, effects = play(state, *[Wanted(request=final(name), at=50) for name in ("a", "b")])
+    state, effects = play(state, *[Requested(request=final(name), at=50) for name in ("a", "b")])
     assert effects == [WakeAt(at=53)]
     state, effects = play(state, Ticked(at=53))
     assert effects == [Grant(id="a")]
@@ -134,12 +134,12 @@ def test_a_named_wait_gives_a_chat_no_call_that_its_budget_does_not() -> None:
     limits = limited(chat=Budget(per_s=0.1, burst=2))
     state, _ = play(
         fresh(limits, 0),
-        Wanted(request=final("a"), at=50),
+        Requested(request=final("a"), at=50),
         CallAnswered(chat="c", at=50),
-        Wanted(request=final("b"), at=50),
+        Requested(request=final("b"), at=50),
         CallRefused(chat="c", at=50, retry_after_s=3),
     )
-    assert play(state, Wanted(request=final("next"), at=50))[1] == [WakeAt(at=60)]
+    assert play(state, Requested(request=final("next"), at=50))[1] == [WakeAt(at=60)]
 
 
 def test_during_an_outage_calls_become_rarer_until_one_is_answered() -> None:
@@ -147,7 +147,7 @@ def test_during_an_outage_calls_become_rarer_until_one_is_answered() -> None:
     state, waits = fresh(KNOWN, 0), list[float]()
     for _ in range(8):
         state, effects = play(
-            state, CallUnreached(chat="c", at=50), Wanted(request=final("f"), at=50)
+            state, CallUnreached(chat="c", at=50), Requested(request=final("f"), at=50)
         )
         wake = effects[-1]
         assert isinstance(wake, WakeAt)
@@ -159,7 +159,7 @@ def test_during_an_outage_calls_become_rarer_until_one_is_answered() -> None:
 def test_an_answer_in_another_chat_shortens_what_an_outage_left() -> None:
     """The platform is there again, so no call waits out the pause of the outage (P9)."""
     state, _ = play(
-        fresh(KNOWN, 0), *[CallUnreached(chat="c", at=50)] * 6, Wanted(request=final("f"), at=50)
+        fresh(KNOWN, 0), *[CallUnreached(chat="c", at=50)] * 6, Requested(request=final("f"), at=50)
     )
     _, effects = play(state, CallAnswered(chat="other", at=50.1))
     assert effects == [WakeAt(at=50.5)]
@@ -172,7 +172,7 @@ def test_two_chats_refused_at_once_hold_the_account() -> None:
         CallRefused(chat="a", at=1, retry_after_s=10),
         CallRefused(chat="b", at=2, retry_after_s=20),
     )
-    _, effects = play(state, Wanted(request=final("f", chat="third"), at=3))
+    _, effects = play(state, Requested(request=final("f", chat="third"), at=3))
     assert effects == [WakeAt(at=22)]
 
 
@@ -188,7 +188,7 @@ def test_two_busy_groups_that_are_refused_hold_no_other_chat() -> None:
         CallRefused(chat="b", at=12, retry_after_s=29),
         CallRefused(chat="c", at=12, retry_after_s=10),
     )
-    _, effects = play(state, Wanted(request=final("f", chat="third"), at=13))
+    _, effects = play(state, Requested(request=final("f", chat="third"), at=13))
     assert effects == [Grant(id="f")]
 
 
@@ -201,7 +201,7 @@ def test_chats_whose_waits_end_together_hold_the_account(retry_after_s: float) -
         CallRefused(chat="b", at=12, retry_after_s=30),
         CallRefused(chat="c", at=13, retry_after_s=retry_after_s),
     )
-    _, effects = play(state, Wanted(request=final("f", chat="third"), at=14))
+    _, effects = play(state, Requested(request=final("f", chat="third"), at=14))
     assert effects == [WakeAt(at=13 + retry_after_s)]
 
 
@@ -210,8 +210,8 @@ def test_finals_go_before_drafts() -> None:
     limits = limited(account=Budget(per_s=1))
     _, effects = play(
         fresh(limits, 0),
-        Wanted(request=draft("d", chat="a"), at=0.1),
-        Wanted(request=final("f", chat="b"), at=0.2),
+        Requested(request=draft("d", chat="a"), at=0.1),
+        Requested(request=final("f", chat="b"), at=0.2),
         Ticked(at=1),
     )
     assert effects[0] == Grant(id="f")
@@ -222,8 +222,8 @@ def test_a_draft_does_not_take_the_token_its_chats_final_waits_for() -> None:
     limits = limited(account=Budget(per_s=0.1), edit_interval_s=20)
     _, effects = play(
         fresh(limits, 0),
-        Wanted(request=final("f", message="m"), at=11),
-        Wanted(request=draft("d"), at=11),
+        Requested(request=final("f", message="m"), at=11),
+        Requested(request=draft("d"), at=11),
     )
     assert effects == [WakeAt(at=20)]
 
@@ -238,7 +238,7 @@ def test_drafts_leave_a_part_of_a_burst_to_finals(burst: int, left: int) -> None
         for rank in (Rank.DRAFT, Rank.FINAL):
             for number in range(burst + 1):
                 request = Request(id=f"{rank} {number}", chat="c", rank=rank)
-                state, effects = step(state, Wanted(request=request, at=100))
+                state, effects = step(state, Requested(request=request, at=100))
                 granted[rank] = granted.get(rank, 0) + effects.count(Grant(id=request.id))
                 state, _ = step(state, CallEnded(chat="c", at=100))
         assert granted == {Rank.DRAFT: burst - left, Rank.FINAL: left}
@@ -251,14 +251,14 @@ def test_after_a_start_drafts_wait_for_no_stock_that_is_filled_first(burst: int)
     for limits in (limited(chat=budget), limited(account=budget)):
         state, granted = fresh(limits, 0), list[int]()
         for at in range(burst):
-            state, effects = step(state, Wanted(request=draft("d"), at=at))
+            state, effects = step(state, Requested(request=draft("d"), at=at))
             if Grant(id="d") in effects:
                 granted.append(at)
                 state, _ = step(state, CallEnded(chat="c", at=at))
         assert granted == [2, *range(3, burst, 2)]
         left = 0
         for number in range(burst):
-            state, effects = step(state, Wanted(request=final(f"f{number}"), at=burst))
+            state, effects = step(state, Requested(request=final(f"f{number}"), at=burst))
             left += Grant(id=f"f{number}") in effects
             state, _ = step(state, CallEnded(chat="c", at=burst))
         assert left == burst // 2
@@ -270,7 +270,7 @@ def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
     budget = Budget(per_s=0.5, burst=burst)
     state, granted = fresh(limited(chat=budget, account=budget), 0), list[int]()
     for at in range(400):
-        state, effects = step(state, Wanted(request=draft("d"), at=at))
+        state, effects = step(state, Requested(request=draft("d"), at=at))
         if Grant(id="d") in effects:
             granted.append(at)
             state, _ = step(state, CallEnded(chat="c", at=at))
@@ -289,11 +289,11 @@ def test_edits_that_count_apart_cost_their_chat_nothing() -> None:
     state = fresh(APART, 0)
     for number, message in enumerate(("m", "m", "", "", "m", "m")):
         name = f"f{number}"
-        state, effects = step(state, Wanted(request=final(name, message=message), at=100))
+        state, effects = step(state, Requested(request=final(name, message=message), at=100))
         assert Grant(id=name) in effects
         state, _ = step(state, CallEnded(chat="c", at=100))
     for message, at in (("m", 102), ("", 101)):
-        assert step(state, Wanted(request=final("f", message=message), at=100))[1] == (
+        assert step(state, Requested(request=final("f", message=message), at=100))[1] == (
             WakeAt(at=at),
         )
 
@@ -302,14 +302,14 @@ def test_no_more_drafts_begin_than_can_be_ended_by_an_edit() -> None:
     """The others' answers are new messages, which do not wait for edits (P6)."""
     state, begun = fresh(APART, 0), list[str]()
     for chat in "abcdef":
-        state, effects = step(state, Wanted(request=draft(chat, chat=chat), at=100))
+        state, effects = step(state, Requested(request=draft(chat, chat=chat), at=100))
         begun += [chat for _ in effects if Grant(id=chat) in effects][:1]
     assert begun == ["a", "b"]
     for chat in "ab":
         state, _ = step(state, CallEnded(chat=chat, at=100))
     for chat, message in (("a", "m"), ("b", "m"), ("c", ""), ("d", "")):
         request = final(f"final {chat}", chat=chat, message=message)
-        assert Grant(id=request.id) in step(state, Wanted(request=request, at=100))[1]
+        assert Grant(id=request.id) in step(state, Requested(request=request, at=100))[1]
 
 
 @pytest.mark.parametrize("message", ["", "m"])
@@ -320,10 +320,10 @@ def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(messa
     )
     state, _ = play(fresh(limits, 0), CallAnswered(chat="c", at=50, message="m"))
     for at in range(51, 80):
-        state, effects = play(state, Wanted(request=draft("d", message="m"), at=at))
+        state, effects = play(state, Requested(request=draft("d", message="m"), at=at))
         assert effects == [Grant(id="d")]
         state, _ = step(state, CallEnded(chat="c", at=at))
-    _, effects = play(state, Wanted(request=final("f", message=message), at=79.01))
+    _, effects = play(state, Requested(request=final("f", message=message), at=79.01))
     assert effects == [Grant(id="f")]
 
 
@@ -331,7 +331,7 @@ def test_where_only_an_interval_is_known_a_final_keeps_it() -> None:
     """Nothing else says what the platform bears (P6)."""
     limits = limited(edit_interval_s=3)
     state, _ = play(fresh(limits, 0), CallAnswered(chat="c", at=10, message="m"))
-    assert play(state, Wanted(request=final("f", message="m"), at=11))[1] == [WakeAt(at=13)]
+    assert play(state, Requested(request=final("f", message="m"), at=11))[1] == [WakeAt(at=13)]
 
 
 def test_what_a_refusal_taught_holds_a_final_too() -> None:
@@ -339,16 +339,16 @@ def test_what_a_refusal_taught_holds_a_final_too() -> None:
     limits = limited(chat=Budget(per_s=1, burst=2), edit_interval_s=1)
     state, _ = play(
         fresh(limits, 0),
-        Wanted(request=draft("d", message="m"), at=50),
+        Requested(request=draft("d", message="m"), at=50),
         CallRefused(chat="c", at=50, retry_after_s=0),
     )
-    assert play(state, Wanted(request=final("f", message="m"), at=50))[1] == [WakeAt(at=52)]
+    assert play(state, Requested(request=final("f", message="m"), at=50))[1] == [WakeAt(at=52)]
 
 
 def test_a_withdrawn_request_is_not_granted() -> None:
     """A closed draft uses up no budget."""
     limits = limited(account=Budget(per_s=1))
-    state, _ = play(fresh(limits, 0), Wanted(request=draft("d"), at=0.5))
+    state, _ = play(fresh(limits, 0), Requested(request=draft("d"), at=0.5))
     for event in (Withdrawn(id="d", at=1), Withdrawn(id="d", at=1, for_good=True)):
         assert step(state, event)[1] == ()
 
@@ -356,7 +356,7 @@ def test_a_withdrawn_request_is_not_granted() -> None:
 def test_asking_again_keeps_one_place() -> None:
     """A draft has one slot, however much text arrives."""
     limits = limited(account=Budget(per_s=1))
-    state, _ = play(fresh(limits, 0), *[Wanted(request=draft("d"), at=0.5)] * 3)
+    state, _ = play(fresh(limits, 0), *[Requested(request=draft("d"), at=0.5)] * 3)
     assert len(state.drafts) == 1
 
 
@@ -364,7 +364,9 @@ def test_asking_again_as_a_final_leaves_no_draft_behind() -> None:
     """A draft that a person waits for goes before other drafts (P6)."""
     limits = limited(account=Budget(per_s=1))
     state, _ = play(
-        fresh(limits, 0), Wanted(request=draft("d"), at=0.5), Wanted(request=final("d"), at=0.5)
+        fresh(limits, 0),
+        Requested(request=draft("d"), at=0.5),
+        Requested(request=final("d"), at=0.5),
     )
     assert (len(state.finals), len(state.drafts)) == (1, 0)
 
@@ -376,7 +378,7 @@ def test_drafts_of_an_account_thin_out_evenly(drafts: int, ticks: int) -> None:
     state, served = (fresh(limited(account=Budget(per_s=1)), 0), dict.fromkeys(names, 0))
     for at in range(ticks):
         for name in names:
-            state, effects = step(state, Wanted(request=draft(name, chat=name), at=at))
+            state, effects = step(state, Requested(request=draft(name, chat=name), at=at))
             for effect in effects:
                 if isinstance(effect, Grant):
                     served[effect.id] += 1
@@ -393,7 +395,7 @@ def test_idle_chats_are_forgotten_and_busy_ones_are_not() -> None:
         chat = f"c{number}"
         state, _ = play(
             state,
-            Wanted(request=draft("d", chat=chat), at=number),
+            Requested(request=draft("d", chat=chat), at=number),
             CallAnswered(chat=chat, at=number, message="m"),
         )
     assert len(state.chats) <= pacing.REMEMBERED + 1
@@ -407,7 +409,7 @@ def test_idle_groups_are_forgotten_like_chats() -> None:
     for number in range(1000):
         request = replace(draft("d", chat=f"g{number}"), in_group=True)
         state, _ = play(
-            state, Wanted(request=request, at=number), CallAnswered(chat=request.chat, at=number)
+            state, Requested(request=request, at=number), CallAnswered(chat=request.chat, at=number)
         )
     assert len(state.groups) <= pacing.REMEMBERED + 1
     assert state.groups <= state.chats.keys()
@@ -416,7 +418,7 @@ def test_idle_groups_are_forgotten_like_chats() -> None:
 def test_in_a_chat_one_call_is_under_way_at_a_time() -> None:
     """The second call knows the first one's refusal before it is made (P6)."""
     state, effects = play(
-        fresh(FREE, 0), *[Wanted(request=final(name), at=5) for name in ("a", "b")]
+        fresh(FREE, 0), *[Requested(request=final(name), at=5) for name in ("a", "b")]
     )
     assert effects == []
     state, _ = step(state, CallRefused(chat="c", at=6, retry_after_s=3))
@@ -476,7 +478,7 @@ class Platform:
         for number, wish in enumerate(wishes):
             at += wish.after_s
             request = Request(id=str(number), chat=f"c{number}", rank=wish.rank)
-            self.at(at, Wanted(request=request, at=at))
+            self.at(at, Requested(request=request, at=at))
 
     def at(self, at: float, event: Event) -> None:
         heapq.heappush(self.due, (at, next(self.order), event))
@@ -549,7 +551,7 @@ BUSY = limited(account=Budget(per_s=100, burst=2))
 
 def test_as_many_calls_are_under_way_as_may_arrive_at_once() -> None:
     """They may on a busy machine, where each was granted in its time (P6)."""
-    three = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b", "c")]
+    three = [Requested(request=final(name, chat=name), at=5) for name in ("a", "b", "c")]
     state, effects = play(fresh(BUSY, 0, drafts_at_once=1), *three)
     assert effects == [WakeAt(at=5 + LATE_S)]
     state, effects = play(state, CallEnded(chat="a", at=6))
@@ -560,10 +562,10 @@ def test_as_many_calls_are_under_way_as_may_arrive_at_once() -> None:
 def test_while_calls_pile_up_drafts_wait_and_finals_do_not() -> None:
     """Whatever is slow, a call is better spent on an answer than on its beginning (P6)."""
     for limits in (BUSY, FREE):
-        state, _ = play(fresh(limits, 0, drafts_at_once=1), Wanted(request=final("a"), at=5))
-        state, effects = play(state, Wanted(request=draft("d", chat="other"), at=5))
+        state, _ = play(fresh(limits, 0, drafts_at_once=1), Requested(request=final("a"), at=5))
+        state, effects = play(state, Requested(request=draft("d", chat="other"), at=5))
         assert effects == [WakeAt(at=5 + LATE_S)]
-        state, effects = play(state, Wanted(request=final("b", chat="b"), at=5))
+        state, effects = play(state, Requested(request=final("b", chat="b"), at=5))
         assert effects[0] == Grant(id="b")
         state, _ = play(state, CallEnded(chat="c", at=6), CallEnded(chat="b", at=6), Ticked(at=7))
         assert not state.drafts
@@ -573,7 +575,7 @@ def test_a_call_that_hangs_holds_up_other_chats_for_a_moment_only() -> None:
     """Its late end is not charged a second time (P9)."""
     late = 5 + LATE_S
     limits = limited(account=Budget(per_s=100, burst=1))
-    two = [Wanted(request=final(name, chat=name), at=5) for name in ("a", "b")]
+    two = [Requested(request=final(name, chat=name), at=5) for name in ("a", "b")]
     state, _ = play(fresh(limits, 0), *two)
     state, effects = play(state, Ticked(at=late))
     assert effects == [WakeAt(at=late + 0.01)]
@@ -583,6 +585,6 @@ def test_a_call_that_hangs_holds_up_other_chats_for_a_moment_only() -> None:
         state,
         CallEnded(chat="b", at=late + 1),
         CallEnded(chat="a", at=20),
-        Wanted(request=final("c"), at=20.01),
+        Requested(request=final("c"), at=20.01),
     )
     assert len(state.under_way) == 1

@@ -31,9 +31,9 @@ from zeroclaw.delivery.pacing import (
     Pacing,
     Rank,
     Request,
+    Requested,
     Ticked,
     WakeAt,
-    Wanted,
     Withdrawn,
     fresh,
     step,
@@ -200,7 +200,7 @@ class World(RuleBasedStateMachine):
             id=str(self.made), chat=chat, message=message, rank=rank, in_group=chat == GROUP
         )
         self.waiting[request.id] = request
-        self.feed(Wanted(request=request, at=self.at))
+        self.feed(Requested(request=request, at=self.at))
 
     @precondition(lambda self: bool(cast("World", self).waiting))
     @rule(index=st.integers(0, 9), forever=st.booleans())

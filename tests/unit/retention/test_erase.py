@@ -884,7 +884,7 @@ async def test_a_persons_notes_are_erased_without_a_trace(world: World) -> None:
         for owner in ("of:person:ada", "in:club"):
             conversation = ConversationId("01ELSE")
             note = Note(number=0, text="tulip", by="Ada", at=EPOCH, conversation=conversation)
-            await notes.add(owner, note, most=9)
+            await notes.add(owner, note, max_notes=9)
         await forget(house)
         remaining = [row.key for row in await house.rows(RowKind.NOTE)]
         assert remaining == ["in:club#", "in:club#0000000001"]

@@ -216,10 +216,10 @@ async def test_notes_of_a_person_or_a_group_are_exported(world: World) -> None:
         await house.say("from ada", room="club")
         mine, club = [ConversationId(row.key) for row in await house.rows(RowKind.CONVERSATION)]
         notes = Notes(world.store)
-        await notes.add("of:person:ada", note(f"tea, {SECRET}", mine), most=9)
-        await notes.add("of:person:ada", note("milk", ConversationId("01ENDED")), most=9)
-        await notes.add("of:person:ben", note("coffee", club), most=9)
-        await notes.add("in:chat/bot/club", note("cake on Fridays", club), most=9)
+        await notes.add("of:person:ada", note(f"tea, {SECRET}", mine), max_notes=9)
+        await notes.add("of:person:ada", note("milk", ConversationId("01ENDED")), max_notes=9)
+        await notes.add("of:person:ben", note("coffee", club), max_notes=9)
+        await notes.add("in:chat/bot/club", note("cake on Fridays", club), max_notes=9)
     assert [record for record in await exported(world, "ada") if record[0] == "remembered"] == [
         ("remembered", "Ada", f"tea, {MARKER}"),
         ("remembered", "Ada", "milk"),
@@ -263,7 +263,7 @@ async def test_an_export_by_sender_id_has_all_notes_of_their_own_chat(world: Wor
         await house.ask("reload")
         await house.say("rose", "ben")
         [conversation] = [ConversationId(row.key) for row in await house.rows(RowKind.CONVERSATION)]
-        await Notes(world.store).add("of:person:ben", note("tea", conversation), most=9)
+        await Notes(world.store).add("of:person:ben", note("tea", conversation), max_notes=9)
     for subject in (ben.ids[0], "ben", conversation):
         records = await exported(world, subject)
         assert [text for kind, _, text in records if kind == "said"] == ["tulip", "rose"]

@@ -20,7 +20,7 @@ from zeroclaw.errors import (
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.provider import ProviderFacts, ReasoningDelta, TextDelta
 from zeroclaw.store import RowKind
-from zeroclaw.text.catalogue import MODEL_IS_NOT_THERE
+from zeroclaw.text.catalogue import MODEL_FAILED_HERE
 from zeroclaw.turn.entries import TurnFinished
 
 
@@ -65,7 +65,7 @@ async def test_only_operators_read_what_this_machine_lacks(world: World) -> None
     world.model.will((ProviderUnusable("no model at `/srv/models/m.gguf`"),))
     async with world.running() as house:
         await house.say("hello", "ben")
-        note = MODEL_IS_NOT_THERE.to("en")
+        note = MODEL_FAILED_HERE.to("en")
         assert house.texts("ben") == [f"_{note[:1].upper()}{note[1:]}._"]
         assert house.texts() == [
             "An answer to Ben in `chat` failed: the model can't answer: no model at "

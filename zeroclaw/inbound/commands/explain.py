@@ -111,7 +111,7 @@ class Explainer(Value):
             return self._explained(query, ruling)
         return await self._explain(tool, query, arguments, asker)
 
-    def standing(self, tool: Tool, *roles: str) -> StatementEffect | None:
+    def default_effect(self, tool: Tool, *roles: str) -> StatementEffect | None:
         """Return the policy's effect on a tool for a person with these roles whom no statement names.
 
         None if that depends on the call's resources or arguments.
@@ -238,14 +238,14 @@ def _best(askers: list[Asker], default: Principal, *, reason: str) -> Asker:
 def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
     """Return a sender as ingress would identify them."""
     sender = people.spelled(channel, sender) or sender
-    meant, identity = Sender(id=sender, verified=True), f"{channel}:{sender}"
-    principal, settings = people.principal(channel, meant), config.channels.get(channel)
+    platform_sender, identity = Sender(id=sender, verified=True), f"{channel}:{sender}"
+    principal, settings = people.principal(channel, platform_sender), config.channels.get(channel)
     if settings is None:
         names = ", ".join(f"`{name}`" for name in config.channels)
         reason = f"there is no channel `{channel}`; the configuration has {names}"
     elif not settings.enabled:
         reason = f"the channel `{channel}` is switched off"
-    elif people.admit(channel, meant) is not None:
+    elif people.admit(channel, platform_sender) is not None:
         reason = ""
     elif by := people.revoked_by(principal.id) or people.revoked_by(identity):
         reason = f"they were revoked by {by}"

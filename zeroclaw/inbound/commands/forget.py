@@ -40,8 +40,8 @@ class ErasureRequest(Value, stored_as="Wish"):
     def described(self) -> Localized:
         """The erased content, in words for the person who made the request."""
         if self.person == self.by.id:
-            return catalogue.WHAT_YOU_SAID
-        return catalogue.WHAT_THEY_SAID.about(whom=self.person)
+            return catalogue.YOUR_MESSAGES
+        return catalogue.THEIR_MESSAGES.about(whom=self.person)
 
 
 ERASURE_REQUESTS = Table(

@@ -39,7 +39,7 @@ class GrantCommands(Struct, eq=False):
         lines: list[str] = []
         language, pace = invocation.language, Pace()
         for grant in await self._current(invocation.reads):
-            if self._sees(grant, invocation):
+            if self._is_visible(grant, invocation):
                 await pace.step(STEP_BYTES // 16)  # redacting a line takes as long as reading many
                 name = grants.name_of(grant)
                 line = catalogue.GRANT_HELD_BY.to(
@@ -61,7 +61,7 @@ class GrantCommands(Struct, eq=False):
             return Reply(text=catalogue.TOO_MANY_NUMBERS.to(language, most=MAX_NUMBERS))
         lists = "zeroclaw grants list" if invocation.address == AT_CONSOLE else "/grants"
         current = await self._current(invocation.reads)
-        visible = [grant for grant in current if self._sees(grant, invocation)]
+        visible = [grant for grant in current if self._is_visible(grant, invocation)]
         revoked: dict[str, Grant] = {}
         scope: ConversationId | None = None
         lines: list[str] = []
@@ -130,7 +130,7 @@ class GrantCommands(Struct, eq=False):
             "until": grant.until.isoformat(),
         }
 
-    def _sees(self, grant: Grant, invocation: Invocation) -> bool:
+    def _is_visible(self, grant: Grant, invocation: Invocation) -> bool:
         # In a group others read along.
         return grant.conversation == invocation.conversation or (
             invocation.address.direct and self._may_end(grant, invocation)

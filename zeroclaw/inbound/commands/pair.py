@@ -70,7 +70,7 @@ class PairCommand(Struct, eq=False):
             return Reply(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=displayed))
         if yes:
             return await self._reinstate(invocation, target)
-        return Reply(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=displayed))
+        return Reply(text=catalogue.PAIR_NO_SUCH_REQUEST.to(language, name=displayed))
 
     async def _find(self, rows: Rows, target: str) -> PairingRequest | None:
         """Return the request that a code or an id names; the newest of several."""
@@ -86,7 +86,7 @@ class PairCommand(Struct, eq=False):
     async def _revoke(self, invocation: Invocation, target: str) -> Reply:
         name, language = self.context.people.id_of(target), invocation.language
         if not name:
-            text = catalogue.PAIR_NOBODY_IS_CALLED_SO.to(
+            text = catalogue.PAIR_NO_SUCH_PERSON.to(
                 language, name=chosen_name(target), usage=catalogue.PAIR_USAGE
             )
             return Reply(text=text)
@@ -121,7 +121,7 @@ class PairCommand(Struct, eq=False):
         if before is None or before.state != "revoked":
             text = catalogue.PAIR_NOTHING_TO_APPROVE.to(language, name=chosen_name(target))
             return Reply(text=text)
-        text = catalogue.PAIR_LET_IN_AGAIN.to(language, name=name)
+        text = catalogue.PAIR_READMITTED.to(language, name=name)
         if self.context.people.is_configured(name) or name.startswith("person:"):
             return Reply(text=text, writes=(PEOPLE.delete(name),))
         by, at = pairing.by_of(invocation.principal), self.context.clock.now()
@@ -137,7 +137,7 @@ async def listed(rows: Rows, now: datetime, language: Language) -> str:
         if pairing.is_open(request, now)
     ]
     decided = [f"- {_line(person, language)}" async for person in PEOPLE.all(rows)]
-    return "\n".join((*waiting, *decided)) or catalogue.PAIR_NOBODY.to(language)
+    return "\n".join((*waiting, *decided)) or catalogue.PAIR_LIST_IS_EMPTY.to(language)
 
 
 def _line(person: Person, language: Language) -> str:

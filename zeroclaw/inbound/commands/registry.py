@@ -235,7 +235,7 @@ class Commands(Struct, eq=False, kw_only=True):
         halt = switched(self.context.policy.last_halt, on=on, by=by, at=self.context.clock.now())
         if halt is None:
             return Reply(text=catalogue.NOTHING_IS_HALTED.to(invocation.language))
-        sentence = catalogue.HALTED if on else catalogue.GOING_ON
+        sentence = catalogue.HALTED if on else catalogue.RESUMED
         return Reply(text=sentence.to(invocation.language), writes=(halt_put(halt),))
 
     def _control(self, conversation: ConversationId, invocation: Invocation, cause: Cause) -> Write:

@@ -129,7 +129,7 @@ def _encoded_messages(request: ModelRequest, dialect: Dialect) -> Raw:
     written = (*written[:shared], *(_encoded(_message(message, files)) for message in unwritten))
     # Stop caching at the first message with files: its files are sent for a while only.
     new = enumerate(unwritten, shared)
-    with_files = (at for at, one in new if isinstance(one, UserMessage) and one.files)
+    with_files = (at for at, added in new if isinstance(added, UserMessage) and added.files)
     cached = next(with_files, len(messages))
     request.kept.clear()
     request.kept[dialect] = messages[:cached], written[:cached]

@@ -221,16 +221,16 @@ class _Files(Struct, eq=False):
         settings = self.settings
         # It may compute all the time.
         limits = Limits(memory_bytes=settings.memory_bytes, cpu_s=int(settings.timeout_s) + 1)
-        ended = await _run_reader(
+        end = await _run_reader(
             self._tested if isinstance(self._tested, System) else Bare(),
             line_of(request) + content,
             limits,
             timeout_s=settings.timeout_s,
             spawned=context.spawned,
         )
-        reply = parse_reply(ended.output.head) if ended.ending == "exited" else None
+        reply = parse_reply(end.output.head) if end.ending == "exited" else None
         if reply is None:
-            raise ToolFailed(_broken(ended, settings.timeout_s))
+            raise ToolFailed(_broken(end, settings.timeout_s))
         return reply
 
 
@@ -270,23 +270,23 @@ async def try_reader(system: System | Broken) -> System | Broken:
         return system
     line = line_of(ReadRequest(reader="text")) + b"word"
     try:
-        ended = await _run_reader(
+        end = await _run_reader(
             system, line, Limits(), timeout_s=_OVERHEAD_S, spawned=sandbox.unrecorded
         )
     except ToolFailed as error:
         return Broken(reason=str(error))
-    reply = parse_reply(ended.output.head)
+    reply = parse_reply(end.output.head)
     if reply is None or reply.text != "word":
         return Broken(reason="Python or its libraries can't be read in it; check their permissions")
     return system
 
 
-def _broken(ended: ProcessEnd, timeout_s: float) -> str:
+def _broken(end: ProcessEnd, timeout_s: float) -> str:
     """Return the reason why a reader gave no reply; the file itself may be the cause."""
-    if ended.ending == "timed_out" or ended.status == -signal.SIGXCPU:
+    if end.ending == "timed_out" or end.status == -signal.SIGXCPU:
         return f"reading it took longer than {timeout_s:g} s, so it was ended"
-    if ended.ending == "flooded":
+    if end.ending == "flooded":
         return "reading it gave more output than allowed, so it was ended"
-    if ended.status < 0:
-        return f"its reader was ended by signal {-ended.status}: the file may be made to do that"
+    if end.status < 0:
+        return f"its reader was ended by signal {-end.status}: the file may be made to do that"
     return "its reader stumbled over it: the file is damaged, or made to do that"

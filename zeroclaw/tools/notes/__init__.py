@@ -35,13 +35,13 @@ class NotesStore(Protocol):
         """Return the notes of an owner, newest first."""
         ...
 
-    async def add(self, owner: str, note: Note, /, *, most: int) -> KeptNote | Literal["full"]:
+    async def add(self, owner: str, note: Note, /, *, max_notes: int) -> KeptNote | Literal["full"]:
         """Store a note; it is durable on return.
 
         Args:
             owner: The owner's key, see `owner_of`.
             note: Its number is ignored.
-            most: Maximum number of notes per owner.
+            max_notes: Maximum number of notes per owner.
 
         Returns:
             The note with its number, or `full` if the owner has no room for it.
@@ -210,7 +210,7 @@ class _Notes:
     async def remember(self, arguments: RememberArguments, context: ToolContext) -> ToolOutput:
         """Store a text; never drops an older note to make room."""
         owner, note = _owner(context), make_note(arguments.text, context, self._redact)
-        stored = await self._store.add(owner, note, most=self._settings.max_notes)
+        stored = await self._store.add(owner, note, max_notes=self._settings.max_notes)
         if stored == "full":
             return ToolOutput(text=await self._full(owner), is_error=True)
         verb = "remembered" if stored.is_new else "this is remembered already,"

@@ -247,7 +247,7 @@ async def test_more_interactions_than_can_be_answered_are_not_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Memory is bounded; Discord tells the person that it failed (P9)."""
-    monkeypatch.setattr(interactions, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(interactions, "MAX_CONCURRENT", 2)
     door = Door(Ignored())
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
@@ -268,7 +268,7 @@ async def test_one_persons_flood_costs_nobody_else_their_press() -> None:
         general = rig.discord.channel("general")
         async with rig.bot(admit=door.admit):
             door.is_open.clear()
-            for _ in range(interactions.MAX_AT_ONCE):
+            for _ in range(interactions.MAX_CONCURRENT):
                 ann.uses(general, "stop")
             await rig.log.until("lane_overflowed")
             olga.uses(general, "status")

@@ -25,7 +25,7 @@ from telegram import (
 from telegram.error import TelegramError
 
 from channels import telegram as product
-from channels.telegram.account import MAX_AT_ONCE, MAX_CONNECTIONS, POLL_S, Account
+from channels.telegram.account import MAX_CONNECTIONS, MAX_UPDATES, POLL_S, Account
 from channels.telegram.decode import ALLOWED_UPDATES
 from channels.telegram.emulator import Emulator, TooMany
 from channels.telegram.emulator.faults import Call
@@ -116,8 +116,8 @@ def theirs(bot: Bot) -> list[Awaitable[object]]:
     return [
         bot.get_me(),
         bot.get_webhook_info(),
-        bot.get_updates(limit=MAX_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
-        bot.get_updates(1, limit=MAX_AT_ONCE, timeout=POLL_S, allowed_updates=allowed),
+        bot.get_updates(limit=MAX_UPDATES, timeout=POLL_S, allowed_updates=allowed),
+        bot.get_updates(1, limit=MAX_UPDATES, timeout=POLL_S, allowed_updates=allowed),
         bot.set_webhook(
             LINK,
             secret_token="s",
