@@ -29,7 +29,7 @@ need libgomp1 "$(file /usr/lib/*/libgomp.so.1 /usr/lib*/libgomp.so.1)"
 if [ "${1:-}" = dev ]; then
     need python3-venv "$(file /usr/lib/python3*/ensurepip)"
     need libseccomp2 "$(file /usr/lib/*/libseccomp.so.2 /usr/lib*/libseccomp.so.2)"
-    need chromium "$(program chromium)"
+    need chromium-headless-shell "$(program chromium-headless-shell)"
     need fonts-dejavu-core "$(file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf)"
     need fonts-noto-color-emoji "$(file /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf)"
     need dovecot-imapd "$(file /usr/lib/dovecot/imap)"

@@ -112,7 +112,10 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
         "install the extra `attachments`",
     ),
     "bwrap": (lambda: shutil.which("bwrap") is not None, "apt-get install bubblewrap"),
-    "chromium": (lambda: shutil.which("chromium") is not None, "apt-get install chromium"),
+    "chromium": (
+        lambda: shutil.which("chromium-headless-shell") is not None,
+        "apt-get install chromium-headless-shell",
+    ),
     "debootstrap": (lambda: shutil.which("debootstrap") is not None, "apt-get install debootstrap"),
     "default port": (lambda: is_free(8420), "end what listens on 127.0.0.1:8420"),
     "dovecot": (

@@ -34,7 +34,7 @@ from tests.emulators.model_server import ModelServer
 from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import DaemonProcess
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",  # root, on machines made for tests
