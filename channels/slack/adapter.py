@@ -647,7 +647,7 @@ class SlackChannel:
 
 
 def _card_body(outcome: Outcome, link: str) -> dict[str, object]:
-    return {"text": cards.summary(outcome.card), "blocks": cards.view(outcome, link)}
+    return {"text": cards.summary(outcome), "blocks": cards.view(outcome, link)}
 
 
 def _metadata(key: str) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from channels._remote.cards import call_lines, calls_text, ending_text, head, label, title, unmarked
 from channels.slack import decode, render
-from zeroclaw import ApprovalId, Card, CardCall, CardWords, Choice, Ending, MessageRef, Outcome
+from zeroclaw import ApprovalId, Card, CardCall, CardWords, Choice, MessageRef, Outcome
 
 MAX_CHARS = 9_000
 """Limit on the text of a card without its endings. Slack refused 45 blocks with 11,341 characters and
@@ -30,28 +30,26 @@ def is_file(card: Card) -> bool:
 
 def view(outcome: Outcome, link: str = "") -> list[dict[str, object]]:
     """Return a card's blocks with the endings so far; `link` leads to its file."""
-    card, endings = outcome.card, {ending.approval: ending for ending in outcome.endings}
+    card, endings = outcome.card, _endings(outcome)
     if is_file(card):
-        ends = [(call.number, _ending(card, endings, call)) for call in card.calls]
-        lines = [*_lines(card), *(f"{number}. {end}" for number, end in ends if end)]
-        pending = [call for call in card.calls if call.approval not in endings]
-        rows = [_buttons(card, call) for call in pending[:MAX_ROWS]]
-        text = render.text_block("\n".join(filter(None, lines)))
-        return [text, *([render.file_link(link)] if link else []), *rows]
+        text = render.text_block("\n".join((*_lines(card), *_numbered(endings))))
+        rows = [_buttons(card, call) for call in card.calls if call.number not in endings]
+        return [text, *([render.file_link(link)] if link else []), *rows[:MAX_ROWS]]
     blocks = [render.text_block(head(card))]
     for call in card.calls:
         first, arguments, *more = call_lines(call)
         blocks += [render.text_block(first), render.text_block(arguments, code=True)]
-        end = _ending(card, endings, call)
+        end = endings.get(call.number, "")
         blocks.append(render.text_block("\n".join(filter(None, (*more, end)))))
         if not end:
             blocks.append(_buttons(card, call))
     return blocks
 
 
-def summary(card: Card) -> str:
-    """Return a card as one text, for notifications and clients without blocks."""
-    return render.escaped("\n".join(_lines(card)) if is_file(card) else card_text(card))
+def summary(outcome: Outcome) -> str:
+    """Return a card as one text, for notifications and clients without blocks; endings come first."""
+    lines = _lines(outcome.card) if is_file(outcome.card) else (card_text(outcome.card),)
+    return render.escaped("\n".join((*_numbered(_endings(outcome)), *lines)))
 
 
 def card_text(card: Card) -> str:
@@ -101,22 +99,26 @@ def _lines(card: Card) -> list[str]:
     return lines
 
 
-def _ending(card: Card, endings: Mapping[ApprovalId, Ending], call: CardCall) -> str:
-    """Return how a call ended, empty if it has not; the calls of a card share the limit on reasons."""
-    ending, share = endings.get(call.approval), MAX_REASON // len(card.calls)
-    return "" if ending is None else ending_text(CardWords(card.language), ending, share)
+def _endings(outcome: Outcome) -> Mapping[int, str]:
+    """Return how calls ended, by their numbers; the calls of a card share the limit on reasons."""
+    words, share = CardWords(outcome.card.language), MAX_REASON // len(outcome.card.calls)
+    ends = {ending.approval: ending_text(words, ending, share) for ending in outcome.endings}
+    return {one.number: ends[one.approval] for one in outcome.card.calls if one.approval in ends}
+
+
+def _numbered(endings: Mapping[int, str]) -> list[str]:
+    return [f"{number}. {end}" for number, end in endings.items()]
 
 
 def _buttons(card: Card, call: CardCall) -> dict[str, object]:
-    elements: list[dict[str, object]] = []
-    for choice in card.choices:
-        button: dict[str, object] = {
+    elements: list[dict[str, object]] = [
+        {
             "type": "button",
             "text": render.plain_text(label(card, call, choice)[:MAX_LABEL]),
             "action_id": f"{decode.ACTIONS[choice]}:{call.number}",
             "value": call.approval,
+            **({"style": _STYLES[choice]} if choice in _STYLES else {}),
         }
-        if choice in _STYLES:
-            button["style"] = _STYLES[choice]
-        elements.append(button)
+        for choice in card.choices
+    ]
     return {"type": "actions", "block_id": f"zc-{call.number}", "elements": elements}

@@ -1097,13 +1097,14 @@ async def test_a_message_whose_literal_blocks_are_refused_too_is_rejected() -> N
 
 
 async def test_a_card_of_a_long_call_shows_its_ending() -> None:
-    """P5."""
+    """P5: also to a client without blocks, for which the text of an edit is cut."""
     async with bot_for_ann() as (slack, bot, ann, to):
         long = replace(CARD, calls=(replace(call(1), arguments="x" * 5_000),))
         ref = await bot.channel.ask(to, long)
         await bot.channel.settle(ref, Outcome(card=long, endings=(APPROVED,)))
         (ended,) = await slack.from_bot(ann.direct)
     assert long.calls[0].approval not in str(ended)
+    assert str(ended["text"]).startswith("1. ✅ approved by")
 
 
 async def test_unsupported_calls_raise_errors() -> None:

@@ -140,7 +140,7 @@ def test_a_card_that_is_too_long_has_its_calls_in_a_file() -> None:
         assert render.link_in(blocks) == "https://files.slack.com/f"
         text = cards.card_text(card)
         assert all(shown.arguments in text and shown.hash8 in text for shown in card.calls)
-        assert len(cards.summary(card)) < cards.MAX_CHARS
+        assert len(cards.summary(Outcome(card=card, endings=()))) < cards.MAX_CHARS
     assert f"/approve {2 * cards.MAX_ROWS - 1}" in texts(cards.view(Outcome(card=many, endings=())))
 
 
