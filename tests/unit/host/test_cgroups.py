@@ -28,7 +28,7 @@ from zeroclaw.host.quotas import MAX_DEPTH, MAX_ENTRIES, DiskUsage, Meter, Quota
 from zeroclaw.host.sandbox import Bare, Box
 from zeroclaw.tool import Spawned
 
-# Of an imitated cgroup; the forms are those of cgroup-v2.rst, "Interface Files" of each controller.
+# The files of an imitated cgroup; their forms are those of cgroup-v2.rst, "Interface Files" of each controller.
 FORMS = {
     "cgroup.procs": r"(\d+\n)*",
     "cgroup.controllers": r"([a-z_]+( [a-z_]+)*\n?)?",
@@ -57,17 +57,17 @@ def fill(place: Path, **files: str) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cgroup that this process was started in: directories come and go with their files."""
+    """The cgroup that this process was started in: directories appear and disappear with their files."""
     make = Path.mkdir
 
-    def made(
+    def create(
         place: Path, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False
     ) -> None:
         make(place, mode, parents, exist_ok)
         if place.is_relative_to(tmp_path):
             fill(place)
 
-    monkeypatch.setattr(Path, "mkdir", made)
+    monkeypatch.setattr(Path, "mkdir", create)
     monkeypatch.setattr(Path, "rmdir", shutil.rmtree)
     (tmp_path / "cgroup").write_text("1:pids:/\n0::/system.slice/zeroclaw.service\n")
     (tmp_path / "mountinfo").write_text(
@@ -96,17 +96,19 @@ def read(place: Path) -> dict[str, str]:
 
 
 def test_a_delegated_subtree_is_made_ready(own: Path) -> None:
-    """The daemon moves to a leaf of its own, for a group with inner groups may hold no process."""
+    """The daemon moves to its own leaf, since a group with inner groups may hold no process."""
     assert cgroups.take_over() == own
     assert (own / DAEMON / "cgroup.procs").read_text() == str(os.getpid())
     assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
-    assert [place.name for place in own.iterdir() if place.is_dir()] == [DAEMON]  # no trial is left
+    assert [place.name for place in own.iterdir() if place.is_dir()] == [
+        DAEMON
+    ]  # no trial group remains
 
 
-def test_nothing_is_handed_down_while_a_process_is_in_the_cgroup(
+def test_controllers_are_enabled_once_the_cgroup_is_empty(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the kernel refuses ("No Internal Process Constraint"); so the daemon moves out first."""
+    """Otherwise the kernel refuses ("No Internal Process Constraint"); so the daemon moves out first."""
     write, refused = Path.write_text, list[str]()
 
     def wrote(place: Path, text: str, encoding: str | None = None) -> int:
@@ -123,17 +125,17 @@ def test_nothing_is_handed_down_while_a_process_is_in_the_cgroup(
     assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
 
 
-def test_a_subtree_that_was_taken_over_is_taken_over_again(own: Path, tmp_path: Path) -> None:
-    """Whoever looks twice finds the same."""
+def test_a_subtree_can_be_taken_over_again(own: Path, tmp_path: Path) -> None:
+    """A second takeover gives the same result."""
     cgroups.take_over()
     (tmp_path / "cgroup").write_text(f"0::/system.slice/zeroclaw.service/{DAEMON}\n")
     assert cgroups.take_over() == own
 
 
-def test_what_an_earlier_life_left_is_killed_and_removed(own: Path) -> None:
-    """A command that a crash left runs on in its group, and is found by that."""
-    left = own / f"{RUN}0a"
-    left.mkdir()
+def test_groups_of_an_earlier_run_are_killed_and_removed(own: Path) -> None:
+    """A command that survived a crash runs on in its group, and is found by it."""
+    leftover = own / f"{RUN}0a"
+    leftover.mkdir()
     killed: list[str] = []
     write = Path.write_text
 
@@ -145,8 +147,8 @@ def test_what_an_earlier_life_left_is_killed_and_removed(own: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Path, "write_text", wrote)
         cgroups.take_over()
-    assert left.name in killed
-    assert not left.exists()
+    assert leftover.name in killed
+    assert not leftover.exists()
 
 
 @pytest.mark.parametrize(
@@ -158,9 +160,7 @@ def test_what_an_earlier_life_left_is_killed_and_removed(own: Path) -> None:
         ({"cgroup.controllers": ""}, "its cgroup has no controller for memory and pids"),
     ],
 )
-def test_a_cgroup_that_is_not_ours_alone_is_left_as_it_is(
-    own: Path, files: dict[str, str], reason: str
-) -> None:
+def test_a_shared_cgroup_is_left_as_it_is(own: Path, files: dict[str, str], reason: str) -> None:
     fill(own, **{"cgroup.procs": f"{os.getpid()}\n", **files})
     before = read(own)
     assert cgroups.take_over() == reason
@@ -168,16 +168,16 @@ def test_a_cgroup_that_is_not_ours_alone_is_left_as_it_is(
     assert not (own / DAEMON).exists()
 
 
-def test_a_kernel_that_can_not_kill_a_group_is_not_trusted_with_one(own: Path) -> None:
+def test_a_kernel_without_cgroup_kill_is_not_used(own: Path) -> None:
     (own / "cgroup.kill").unlink()
-    found = cgroups.take_over()
-    assert isinstance(found, str)
-    assert "older than 5.14" in found
+    result = cgroups.take_over()
+    assert isinstance(result, str)
+    assert "older than 5.14" in result
     assert not (own / DAEMON).exists()
 
 
-def test_a_refusal_half_way_leaves_the_daemon_where_it_was(own: Path) -> None:
-    """A group that we may not hand controllers down in is nobody's to use."""
+def test_a_refusal_half_way_leaves_the_daemon_in_its_cgroup(own: Path) -> None:
+    """A group in which we may not enable controllers is not used."""
     write = Path.write_text
 
     def wrote(place: Path, text: str, encoding: str | None = None) -> int:
@@ -187,8 +187,8 @@ def test_a_refusal_half_way_leaves_the_daemon_where_it_was(own: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Path, "write_text", wrote)
-        found = cgroups.take_over()
-    assert found == "its cgroup was not delegated to it (permission denied)"
+        result = cgroups.take_over()
+    assert result == "its cgroup was not delegated to it (permission denied)"
     assert (own / "cgroup.procs").read_text() == str(os.getpid())
     assert not (own / DAEMON).exists()
 
@@ -205,17 +205,17 @@ def test_a_machine_without_cgroups_of_version_2_says_so(
 
 
 def test_a_command_gets_a_group_with_its_bounds(own: Path) -> None:
-    """All of them are there before anything enters, and nothing of its memory is swapped out."""
+    """All bounds are set before a process enters, and its memory is never swapped."""
     group = cgroups.open_group(own, memory_bytes=1_000, processes=64)
     group.enter(123)
-    found = read(group.place)
+    files = read(group.place)
     assert group.place.name.startswith(RUN)
-    assert {name: found[name] for name in ("memory.max", "memory.swap.max", "pids.max")} == {
+    assert {name: files[name] for name in ("memory.max", "memory.swap.max", "pids.max")} == {
         "memory.max": "1000",
         "memory.swap.max": "0",
         "pids.max": str(64 + AROUND),
     }
-    assert (found["memory.oom.group"], found["cgroup.procs"]) == ("1", "123")
+    assert (files["memory.oom.group"], files["cgroup.procs"]) == ("1", "123")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_command_gets_a_group_with_its_bounds(own: Path) -> None:
         ),
     ],
 )
-def test_a_closed_group_says_what_the_kernel_ended_it_for(
+def test_a_closed_group_reports_why_the_kernel_ended_it(
     own: Path, events: str, excess: str
 ) -> None:
     group = cgroups.open_group(own, memory_bytes=1_000, processes=1)
@@ -241,28 +241,28 @@ def test_a_closed_group_says_what_the_kernel_ended_it_for(
 
 @pytest.fixture
 def group() -> Iterator[Group]:
-    """A group of the kernel's own, without controllers."""
+    """A real group of the kernel, without controllers."""
     places = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
     own = next((place for place in places if (place / "cgroup.procs").exists()), places[0])
-    made = Group(place=own / f"{RUN}{secrets.token_hex(8)}", memory_bytes=0)
+    real_group = Group(place=own / f"{RUN}{secrets.token_hex(8)}", memory_bytes=0)
     try:
-        made.place.mkdir()
+        real_group.place.mkdir()
     except OSError as error:
         pytest.skip(f"no group can be made here: {error.strerror}")
-    yield made
-    made.close()
+    yield real_group
+    real_group.close()
 
 
 def test_the_kernels_own_files_are_as_they_are_imitated(group: Group) -> None:
-    """Those that it has without a controller; `memory.events` needs one that few machines lend."""
+    """The files that need no controller; `memory.events` needs one that few machines delegate."""
     named = {name for name in FORMS if name.startswith("cgroup.")}
     assert named <= {file.name for file in group.place.iterdir()}
     read_of = {name: (group.place / name).read_text() for name in named - {"cgroup.kill"}}
     assert [name for name, text in read_of.items() if not re.fullmatch(FORMS[name], text)] == []
 
 
-def test_the_kernel_ends_all_that_began_in_a_group(group: Group) -> None:
-    """Sessions of their own and lost parents too; only a real process shows it."""
+def test_the_kernel_kills_every_process_of_a_group(group: Group) -> None:
+    """Processes in new sessions and orphans too; only real processes prove it."""
     run = "read go; setsid sleep 60 & (setsid sleep 60 &); echo ready; wait"
     with subprocess.Popen(["sh", "-c", run], stdin=-1, stdout=-1, text=True) as started:
         assert started.stdin is not None
@@ -277,10 +277,10 @@ def test_the_kernel_ends_all_that_began_in_a_group(group: Group) -> None:
     assert group.close() == Closed()
 
 
-def test_a_group_that_can_not_be_removed_is_told(
+def test_a_group_that_can_not_be_removed_is_reported(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Something of it lives: what was recorded of it stays."""
+    """A process of it is alive, so its record stays."""
 
     def refuse(_: Path) -> None:
         raise OSError(16, "Device or resource busy")
@@ -295,14 +295,14 @@ def test_a_group_that_can_not_be_removed_is_told(
 
 async def run(own: Path, command: str, *, subtree: Path | None = None) -> processes.ProcessEnd:
     async def spawned(group: Spawned | None) -> None:
-        """Look, once, who is where before the program starts."""
+        """Check once which process is where before the program starts."""
         if group is not None:
             [place] = await asyncio.to_thread(groups, own)
             inside = await asyncio.to_thread(read, place)
             entered.append(inside["cgroup.procs"] == str(group.pgid))
 
     entered: list[bool] = []
-    ended = await sandbox.run(
+    result = await sandbox.run(
         Bare(subtree=subtree or own),
         Box(workspace=own),
         ("/bin/sh", "-c", command),
@@ -311,25 +311,25 @@ async def run(own: Path, command: str, *, subtree: Path | None = None) -> proces
         spawned=spawned,
     )
     assert entered == [True]
-    return ended
+    return result
 
 
 async def test_a_command_is_in_its_group_before_it_starts(own: Path) -> None:
-    """Nothing of it ever runs outside, and the group goes with it."""
-    ended = await run(own, "echo up")
-    assert (ended.ending, ended.output.head, ended.is_gone) == ("exited", b"up\n", True)
+    """No part of it runs outside, and the group is removed with it."""
+    result = await run(own, "echo up")
+    assert (result.ending, result.output.head, result.is_gone) == ("exited", b"up\n", True)
     assert groups(own) == []
 
 
-async def test_a_command_that_the_kernel_ended_is_told_why(own: Path) -> None:
-    """As from the watch: the same words, and no exit code of nobody's."""
-    ended = await run(own, f"cd {own}/{RUN}*; printf 'oom 1\\noom_kill 9\\n' > memory.events")
-    assert ended.ending == "over_bounds"
-    assert ended.excess == "its processes together used more than 2,147,483,648 bytes of memory"
+async def test_a_command_ended_by_the_kernel_reports_why(own: Path) -> None:
+    """With the same words as from the watch, and without an exit code."""
+    result = await run(own, f"cd {own}/{RUN}*; printf 'oom 1\\noom_kill 9\\n' > memory.events")
+    assert result.ending == "over_bounds"
+    assert result.excess == "its processes together used more than 2,147,483,648 bytes of memory"
 
 
 async def test_a_command_that_gets_no_group_does_not_run(own: Path) -> None:
-    """It would have no bounds, as nobody watches its memory where the kernel should."""
+    """It would be unbounded, since only the kernel watches its memory there."""
     with pytest.raises(ToolFailed, match="can't have a cgroup: no such file"):
         await run(own, "touch ran", subtree=own / "gone")
     assert not (own / "ran").exists()
@@ -348,13 +348,13 @@ async def test_a_group_that_can_not_be_entered_ends_the_command(
     assert groups(own) == []
 
 
-# --- usage: counted where it can't hide, and given away where it has to be ------------------------
+# --- disk usage, and changes of owner ------------------------
 
 EMPTY = DiskUsage(bytes_=0, entries=0, is_whole=True)
 
 
-def test_what_has_a_name_is_counted_once(tmp_path: Path) -> None:
-    """Holes take nothing, and a second name takes nothing more; no link is followed."""
+def test_each_file_is_counted_once(tmp_path: Path) -> None:
+    """Holes and further hard links cost nothing; no symbolic link is followed."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_bytes(b"x" * 100_000)
     before = measure(tmp_path)
@@ -369,8 +369,8 @@ def test_what_has_a_name_is_counted_once(tmp_path: Path) -> None:
     assert after.bytes_ < before.bytes_ + 50_000
 
 
-def test_a_locked_directory_is_looked_into(tmp_path: Path) -> None:
-    """Else it would be where to hide what is too much."""
+def test_a_locked_directory_is_measured_too(tmp_path: Path) -> None:
+    """Otherwise it could hide data beyond the quota."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_bytes(b"x" * 100_000)
     (tmp_path / "d").chmod(0)
@@ -378,7 +378,7 @@ def test_a_locked_directory_is_looked_into(tmp_path: Path) -> None:
 
 
 def test_a_locked_workspace_is_opened_again(tmp_path: Path) -> None:
-    """One command may lock it, and the next one is still counted; one that is gone is told."""
+    """One command may lock it; the next one is still measured. A missing workspace is reported."""
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a").write_bytes(b"x" * 100_000)
     (tmp_path / "w").chmod(0)
@@ -405,28 +405,28 @@ def test_a_directory_that_there_is_no_descriptor_for_is_not_passed_over(
         measure(tmp_path)
 
 
-def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:
-    """Nobody could say how much there is."""
+def test_a_too_deep_tree_makes_the_usage_incomplete(tmp_path: Path) -> None:
+    """Its size is then not fully known."""
     place = tmp_path
     for _ in range(MAX_DEPTH + 1):
         place /= "d"
     place.mkdir(parents=True)
-    held = measure(tmp_path)
-    assert not held.is_whole
-    assert "nested deeper" in held.excess(10**12)
+    usage = measure(tmp_path)
+    assert not usage.is_whole
+    assert "nested deeper" in usage.excess(10**12)
 
 
 def test_too_many_names_end_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking takes bounded steps, however many there are."""
+    """Measuring takes a bounded number of steps."""
     monkeypatch.setattr(quotas, "_COUNTED_ENTRIES", 5)
     for n in range(9):
         (tmp_path / str(n)).touch()
-    held = measure(tmp_path)
-    assert (held.entries, held.is_whole) == (5, False)
+    usage = measure(tmp_path)
+    assert (usage.entries, usage.is_whole) == (5, False)
 
 
 @pytest.mark.parametrize(
-    ("held", "excess"),
+    ("usage", "excess"),
     [
         (EMPTY, ""),
         (DiskUsage(bytes_=100, entries=1, is_whole=True), ""),
@@ -438,70 +438,70 @@ def test_too_many_names_end_the_count(tmp_path: Path, monkeypatch: pytest.Monkey
         (DiskUsage(bytes_=0, entries=0, is_whole=True, is_disk_full=True), "nearly full"),
     ],
 )
-def test_too_much_is_named(held: DiskUsage, excess: str) -> None:
-    assert (held.excess(100) == "") == (excess == "")
-    assert excess in held.excess(100)
+def test_the_exceeded_quota_is_named(usage: DiskUsage, excess: str) -> None:
+    assert (usage.excess(100) == "") == (excess == "")
+    assert excess in usage.excess(100)
 
 
 def test_a_workspace_that_was_too_full_must_not_grow(tmp_path: Path) -> None:
-    """Neither in bytes nor in names, and a disk that was full before is nobody's fault."""
+    """Neither in bytes nor in names, and a disk that was already full is not the command's fault."""
     (tmp_path / "a").write_bytes(b"x" * 100_000)
-    held = measure(tmp_path)
-    meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=held)
+    usage = measure(tmp_path)
+    meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=usage)
     assert meter(os.getpid()) == ""
     (tmp_path / "b").write_bytes(b"x" * 100_000)
-    # A small one is looked through each time.
-    assert meter(os.getpid()) == f"the workspace holds more than its {held.bytes_:,} bytes"
+    # A small one is measured each time.
+    assert meter(os.getpid()) == f"the workspace holds more than its {usage.bytes_:,} bytes"
 
 
-def test_a_big_workspace_is_looked_through_less_often(
+def test_a_big_workspace_is_measured_less_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Looking costs as much as there is, so it takes the same part of the time."""
-    looks = 0
+    """Measuring takes time in proportion to the size, so its share of the time stays the same."""
+    measurements = 0
 
-    def look(_: Path) -> DiskUsage:
-        nonlocal looks
-        looks += 1
+    def count_measurement(_: Path) -> DiskUsage:
+        nonlocal measurements
+        measurements += 1
         return DiskUsage(bytes_=0, entries=100_000, is_whole=True)
 
-    monkeypatch.setattr(quotas, "measure", look)
+    monkeypatch.setattr(quotas, "measure", count_measurement)
     meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=EMPTY)
     assert [meter(os.getpid()) for _ in range(25)] == [""] * 25
-    assert looks == 3
+    assert measurements == 3
 
 
 def test_memory_is_counted(tmp_path: Path) -> None:
-    """Ours, as any process's."""
+    """Our own process's here."""
     meter = Meter(memory_bytes=1_000, max_bytes=10**9, workspace=tmp_path, usage=EMPTY)
     assert meter(os.getpid()) == "its processes together used more than 1,000 bytes of memory"
     assert quotas.memory_bytes(()) == 0
 
 
-def test_the_outermost_places_that_keep_secrets_are_found(
+def test_the_outermost_secret_places_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They count as all else does; a link is none; one more than the bound tells of too many."""
+    """They count as everything does; links are left out; one above the bound means too many."""
     for name in (".ssh/keys/id_rsa", "app/.env", "app/notes"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 100_000)
     (tmp_path / "x.key").symlink_to("app/notes")
-    held = measure(tmp_path)
-    assert {("/".join(secret.parts), secret.is_directory) for secret in held.secrets} == {
+    usage = measure(tmp_path)
+    assert {("/".join(secret.parts), secret.is_directory) for secret in usage.secrets} == {
         (".ssh", True),
         ("app/.env", False),
     }
-    assert held.bytes_ >= 300_000
+    assert usage.bytes_ >= 300_000
     assert measure(tmp_path, skipped=frozenset({(".ssh",)})).secrets == [
-        secret for secret in held.secrets if secret.parts == ("app", ".env")
+        secret for secret in usage.secrets if secret.parts == ("app", ".env")
     ]
     monkeypatch.setattr(quotas, "MAX_SECRETS", 0)
     assert len(measure(tmp_path).secrets) == 1
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
-def test_what_keeps_secrets_stays_whose_it_is(tmp_path: Path) -> None:
-    """A key that its reader refuses from anybody else; no command sees it."""
+def test_secret_files_keep_their_owner(tmp_path: Path) -> None:
+    """A key that its reader accepts only from its owner; no command sees it."""
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "config").touch()
     measure(tmp_path, owner=65_533)
@@ -512,8 +512,10 @@ def test_what_keeps_secrets_stays_whose_it_is(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.sets(st.text("ab/", min_size=1, max_size=6), max_size=6))
-def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[str]) -> None:
-    """All of it but what is none of their business; what a link points at stays where it was."""
+def test_our_files_are_given_to_the_user_that_runs_commands(
+    tmp_path: Path, names: set[str]
+) -> None:
+    """All files except the excluded ones; the target of a link keeps its owner."""
     workspace = tmp_path / str(len(list(tmp_path.iterdir())))
     outside = workspace.with_suffix(".outside")
     (workspace / "private").mkdir(parents=True)
@@ -531,12 +533,12 @@ def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[st
 
 
 @pytest.mark.parametrize("name", ["b", "b\u2028c (deleted)", "b\fc", "b\rc", "b\nc"])
-def test_what_has_lost_its_name_counts_as_long_as_it_is_held(tmp_path: Path, name: str) -> None:
-    """Open or mapped, once for all who hold it, whatever it was called; one of another disk does not."""
+def test_a_deleted_file_counts_while_it_is_open_or_mapped(tmp_path: Path, name: str) -> None:
+    """Open or mapped, once for all processes, under any name; a file of another disk does not count."""
     us = (os.getpid(), os.getpid(), 999_999_999)
     before = quotas.nameless_bytes(us, tmp_path)
-    with (tmp_path / "a").open("w+b") as held, (tmp_path / name).open("w+b") as mapped:
-        for file in (held, mapped):
+    with (tmp_path / "a").open("w+b") as opened, (tmp_path / name).open("w+b") as mapped:
+        for file in (opened, mapped):
             file.write(b"x" * 100_000)
             file.flush()
         assert quotas.nameless_bytes(us, tmp_path) == before
@@ -550,32 +552,34 @@ def test_what_has_lost_its_name_counts_as_long_as_it_is_held(tmp_path: Path, nam
     assert quotas.nameless_bytes(us, tmp_path / "gone") == 0
 
 
-# --- what tools write ----------------------------------------------------------------------------
+# --- writes of tools ----------------------------------------------------------------------------
 
 
-def test_a_workspace_is_counted_once_an_allowance(
+def test_a_workspace_is_measured_once_per_allowance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counting costs as much as there is, so not each write counts."""
-    looks: list[Path] = []
+    """Measuring takes time in proportion to the size, so not every write measures."""
+    measurements: list[Path] = []
 
-    def look(workspace: Path) -> DiskUsage:
-        looks.append(workspace)
+    def measure_workspace(workspace: Path) -> DiskUsage:
+        measurements.append(workspace)
         return DiskUsage(bytes_=100_000, entries=10, is_whole=True)
 
-    monkeypatch.setattr(quotas, "measure", look)
+    monkeypatch.setattr(quotas, "measure", measure_workspace)
     monkeypatch.setattr(quotas, "GRANT_BYTES", 20_000)
     quota = Quota(max_bytes=10**9)
     for _ in range(10):
         quota.spend(tmp_path, new_bytes=5_000, new_entries=0)
-    assert looks == [tmp_path] * 3  # 4, 4 and 2 of them
-    quota.spend(tmp_path, new_bytes=50_000, new_entries=0)  # more than one grant, and there is room
+    assert measurements == [tmp_path] * 3  # after 4, 4 and 2 writes
+    quota.spend(
+        tmp_path, new_bytes=50_000, new_entries=0
+    )  # more than one allowance, and there is room
     quota.spend(tmp_path / "other", new_bytes=1, new_entries=0)
-    assert looks[3:] == [tmp_path, tmp_path / "other"]
+    assert measurements[3:] == [tmp_path, tmp_path / "other"]
 
 
 @pytest.mark.parametrize(
-    ("held", "new", "refusal"),
+    ("usage", "new", "refusal"),
     [
         (
             DiskUsage(bytes_=60_000, entries=1, is_whole=True),
@@ -597,15 +601,15 @@ def test_a_workspace_is_counted_once_an_allowance(
         (DiskUsage(bytes_=0, entries=1, is_whole=True, is_disk_full=True), (1, 0), "nearly full"),
     ],
 )
-def test_what_has_no_room_is_refused(
-    monkeypatch: pytest.MonkeyPatch, held: DiskUsage, new: tuple[int, int], refusal: str
+def test_a_write_without_room_is_refused(
+    monkeypatch: pytest.MonkeyPatch, usage: DiskUsage, new: tuple[int, int], refusal: str
 ) -> None:
-    """By bytes, by the block that a name takes, by names, and by the disk; to shrink is free."""
+    """By bytes, by the block of an entry, by entries, and by the disk; shrinking is free."""
 
-    def look(_: Path) -> DiskUsage:
-        return held
+    def fixed_usage(_: Path) -> DiskUsage:
+        return usage
 
-    monkeypatch.setattr(quotas, "measure", look)
+    monkeypatch.setattr(quotas, "measure", fixed_usage)
     quota = Quota(max_bytes=100_000)
     with pytest.raises(ToolFailed, match=refusal):
         quota.spend(Path("/w"), new_bytes=new[0], new_entries=new[1])
@@ -613,28 +617,28 @@ def test_what_has_no_room_is_refused(
     quota.spend(Path("/w"), new_bytes=-5, new_entries=0)
 
 
-def test_allowances_are_remembered_of_so_many_workspaces(
+def test_the_number_of_remembered_allowances_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else each conversation of years would stay in memory."""
-    looks: list[Path] = []
+    """Otherwise each conversation of years would stay in memory."""
+    measurements: list[Path] = []
 
-    def look(workspace: Path) -> DiskUsage:
-        looks.append(workspace)
+    def measure_workspace(workspace: Path) -> DiskUsage:
+        measurements.append(workspace)
         return EMPTY
 
-    monkeypatch.setattr(quotas, "measure", look)
+    monkeypatch.setattr(quotas, "measure", measure_workspace)
     monkeypatch.setattr(quotas, "_MAX_GRANTS", 2)
     quota = Quota()
     for name in ("a", "b", "c", "a"):
         quota.spend(tmp_path / name, new_bytes=1, new_entries=0)
-    assert len(looks) == 4
+    assert len(measurements) == 4
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(writes=st.lists(st.integers(0, 30_000), max_size=20))
-def test_what_tools_write_never_exceeds_a_quota(tmp_path: Path, writes: list[int]) -> None:
-    """Whatever they write, in whatever order: what the next count finds is within it."""
+def test_writes_of_tools_never_exceed_a_quota(tmp_path: Path, writes: list[int]) -> None:
+    """For any writes in any order: the next measurement is within it."""
     workspace = tmp_path / str(len(list(tmp_path.iterdir())))
     workspace.mkdir()
     quota = Quota(max_bytes=100_000)

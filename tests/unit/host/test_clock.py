@@ -13,7 +13,7 @@ from zeroclaw.host.ids import SystemIds
 
 
 def test_wall_time_is_aware_and_utc() -> None:
-    """What is stored and compared is UTC everywhere."""
+    """Stored and compared times are UTC everywhere."""
     assert SystemClock().now().tzinfo is UTC
 
 
@@ -25,7 +25,7 @@ def test_monotonic_time_never_goes_back() -> None:
 
 
 async def test_waiting_for_nothing_returns_at_once() -> None:
-    """Zero and less wait for nothing; more waits."""
+    """Zero and less return at once; a positive time waits."""
     clock = SystemClock()
     await clock.sleep(0)
     await clock.sleep(-1)
@@ -49,16 +49,16 @@ class SetClock(ManualClock):
         return self.at
 
 
-def test_ulids_of_one_millisecond_sort_by_making() -> None:
+def test_ulids_of_one_millisecond_sort_in_order_of_creation() -> None:
     """The clock stands still for all of them."""
     ids = SystemIds(ManualClock())
-    made = [ids.ulid() for _ in range(10_000)]
+    ulids = [ids.ulid() for _ in range(10_000)]
 
-    assert sorted(set(made)) == made
-    assert all(ULID.fullmatch(ulid) for ulid in made)
+    assert sorted(set(ulids)) == ulids
+    assert all(ULID.fullmatch(ulid) for ulid in ulids)
 
 
-def test_ulids_sort_by_making_when_the_wall_clock_is_set_back() -> None:
+def test_ulids_sort_in_order_of_creation_when_the_clock_is_set_back() -> None:
     """Keys of rows stay in order when the machine's time is corrected."""
     clock = SetClock()
     ids = SystemIds(clock)
@@ -71,8 +71,8 @@ def test_ulids_sort_by_making_when_the_wall_clock_is_set_back() -> None:
     assert before < back < after
 
 
-def test_ulids_sort_behind_those_of_a_process_before_when_the_clock_was_set_back() -> None:
-    """What waits in the store is served in the order it came, also across a start."""
+def test_ulids_sort_after_those_of_an_earlier_process_with_a_later_clock() -> None:
+    """Stored messages are served in the order of arrival, also after a restart."""
     before = SystemIds(ManualClock()).ulid()
     clock = SetClock()
     clock.at = EPOCH - timedelta(hours=1)
@@ -85,7 +85,7 @@ def test_ulids_sort_behind_those_of_a_process_before_when_the_clock_was_set_back
 
 @pytest.mark.parametrize("far", [timedelta(days=2), timedelta(days=40_000)], ids=str)
 def test_a_ulid_of_the_far_future_is_not_followed(far: timedelta) -> None:
-    """A clock that was wrong once would age every row to come."""
+    """Otherwise one wrong clock would date all later rows."""
     clock = SetClock()
     clock.at = EPOCH + far
     wrong = SystemIds(clock).ulid()
@@ -94,8 +94,8 @@ def test_a_ulid_of_the_far_future_is_not_followed(far: timedelta) -> None:
     assert ids.ulid() < wrong
 
 
-def test_a_clock_that_was_never_set_follows_whatever_there_is() -> None:
-    """A machine without a battery starts in 1970; what waits goes first, and stays young (P2)."""
+def test_a_clock_that_was_never_set_follows_any_ulid() -> None:
+    """A machine without a battery starts in 1970; waiting rows go first, and stay young (P2)."""
     before, clock = SystemIds(ManualClock()).ulid(), SetClock()
     clock.at = EPOCH.fromtimestamp(20, tz=EPOCH.tzinfo)
     ids = SystemIds(clock)
@@ -103,10 +103,10 @@ def test_a_clock_that_was_never_set_follows_whatever_there_is() -> None:
     assert before < ids.ulid()
 
 
-@pytest.mark.parametrize("odd", ["", "z", "ann/1", "é" * 26])
-def test_what_is_no_ulid_is_not_followed(odd: str) -> None:
+@pytest.mark.parametrize("key", ["", "z", "ann/1", "é" * 26])
+def test_an_invalid_ulid_is_not_followed(key: str) -> None:
     ids = SystemIds(ManualClock())
-    ids.follow(odd)
+    ids.follow(key)
     assert ULID.fullmatch(ids.ulid())
 
 
@@ -121,28 +121,28 @@ def test_a_ulid_begins_with_its_millisecond() -> None:
 def test_ulids_of_many_threads_are_all_different() -> None:
     """The store's threads and the loop may make ids at once."""
     ids = SystemIds(ManualClock())
-    made: list[str] = []
+    ulids: list[str] = []
     threads = [
-        Thread(target=lambda: made.extend([ids.ulid() for _ in range(500)])) for _ in range(4)
+        Thread(target=lambda: ulids.extend([ids.ulid() for _ in range(500)])) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert len(set(made)) == 2000
+    assert len(set(ulids)) == 2000
 
 
 def test_tokens_are_32_random_bytes() -> None:
-    """43 characters of base64url, never the same."""
+    """43 characters of base64url, all different."""
     ids = SystemIds(ManualClock())
-    made = {ids.token() for _ in range(1000)}
+    tokens = {ids.token() for _ in range(1000)}
 
-    assert len(made) == 1000
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", token) for token in made)
+    assert len(tokens) == 1000
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", token) for token in tokens)
 
 
-def test_a_ulid_tells_when_it_was_made() -> None:
-    """Its first ten characters are the milliseconds, so rows go by the age that their ids tell."""
-    made = SystemIds(ManualClock()).ulid()
-    assert made_at(made) == EPOCH
+def test_a_ulid_holds_the_time_of_its_creation() -> None:
+    """Its first ten characters are the milliseconds, so rows age by their ids."""
+    ulid = SystemIds(ManualClock()).ulid()
+    assert made_at(ulid) == EPOCH

@@ -31,7 +31,7 @@ Line = Mapping[str, object]
 
 
 class Facts:
-    """What was logged."""
+    """A log that records its events."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -61,7 +61,7 @@ async def echo(line: Line) -> Line:
 
 
 async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
-    """What was asked is handed over whole, half characters included."""
+    """The request is passed on whole, lone surrogates included."""
     control = control_in(tmp_path)
     control.call("echo", echo)
     async with serving(control):
@@ -70,8 +70,8 @@ async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
         }
 
 
-async def test_a_request_too_long_to_be_read_is_refused_before_it_is_sent(tmp_path: Path) -> None:
-    """The daemon would hang up, and whoever waits would try for ever, or look for a crash (P10)."""
+async def test_a_request_too_long_for_the_daemon_is_not_sent(tmp_path: Path) -> None:
+    """The daemon would close the connection, and the caller would retry or suspect a crash (P10)."""
     control = control_in(tmp_path)
     control.call("echo", echo)
     async with serving(control):
@@ -82,7 +82,7 @@ async def test_a_request_too_long_to_be_read_is_refused_before_it_is_sent(tmp_pa
 
 
 async def test_a_long_answer_arrives(tmp_path: Path) -> None:
-    """As of a reload of a file with thousands of faults (P10)."""
+    """Such as of a reload with thousands of faults (P10)."""
 
     async def say_much(_line: Line) -> Line:
         return {"said": "x" * 2 * LONGEST_LINE}
@@ -93,7 +93,7 @@ async def test_a_long_answer_arrives(tmp_path: Path) -> None:
         assert await request(tmp_path, {"call": "much"}) == await say_much({})
 
 
-async def test_an_error_of_ours_is_answered_in_one_line(tmp_path: Path) -> None:
+async def test_a_zeroclaw_error_is_answered_in_one_line(tmp_path: Path) -> None:
     async def refuse(line: Line) -> Line:
         raise ToolFailed("not today")
 
@@ -103,8 +103,8 @@ async def test_an_error_of_ours_is_answered_in_one_line(tmp_path: Path) -> None:
         assert await request(tmp_path, {"call": "echo"}) == {"error": "not today"}
 
 
-async def test_an_unknown_call_is_told_so(tmp_path: Path) -> None:
-    """A newer command that meets an older daemon gets a sentence, not silence (P10)."""
+async def test_an_unknown_call_is_an_error(tmp_path: Path) -> None:
+    """A newer command gets an error from an older daemon, not silence (P10)."""
     async with serving(control_in(tmp_path)):
         reply = await request(tmp_path, {"call": "later"})
     assert reply == {"error": "the running daemon does not know this; is it older?"}
@@ -122,14 +122,14 @@ async def test_a_stream_is_handed_over(tmp_path: Path) -> None:
         await lines.send({"open": "chat"})
         await lines.send({"text": "one"})
         await lines.send({"text": "two"})
-        heard = [await lines.receive(), await lines.receive()]
+        received = [await lines.receive(), await lines.receive()]
         await lines.aclose()
         await lines.aclose()
-    assert heard == [{"loud": "ONE"}, {"loud": "TWO"}]
+    assert received == [{"loud": "ONE"}, {"loud": "TWO"}]
 
 
 async def test_a_fault_in_one_connection_ends_only_that_one(tmp_path: Path) -> None:
-    """A bug that one client meets is logged and leaves the daemon running (P9)."""
+    """It is logged, and the daemon goes on (P9)."""
 
     async def break_down(stream: LineStream) -> None:
         raise LookupError("inside")
@@ -150,8 +150,8 @@ async def test_a_fault_in_one_connection_ends_only_that_one(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "garbage", [b"no json\n", b"[1]\n", b"{}", b"{}\n", b"\xff\n", b"[" * 100_000 + b"\n"]
 )
-async def test_what_is_no_object_ends_the_connection(tmp_path: Path, garbage: bytes) -> None:
-    """And is no failure of ours."""
+async def test_a_line_that_is_no_object_ends_the_connection(tmp_path: Path, garbage: bytes) -> None:
+    """It is not our error."""
     log = Facts()
     async with serving(Control(tmp_path, log=log)) as control:
         reader, writer = await asyncio.open_unix_connection(control.path)
@@ -165,7 +165,7 @@ async def test_what_is_no_object_ends_the_connection(tmp_path: Path, garbage: by
 
 
 async def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
-    """Of a client that is not ours."""
+    """It comes from a foreign client."""
     control = control_in(tmp_path)
     control.call("echo", echo)
     async with serving(control):
@@ -177,7 +177,7 @@ async def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> No
 
 
 async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:
-    """Whoever opens connections without end can't use up the daemon's descriptors."""
+    """Endless connections can't use up the daemon's descriptors."""
 
     async def wait(stream: LineStream) -> None:
         await stream.send({"here": True})
@@ -186,18 +186,18 @@ async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:
     control = control_in(tmp_path)
     control.stream("chat", wait)
     async with serving(control):
-        kept = [await connect(tmp_path) for _ in range(MAX_CONNECTIONS)]
-        for lines in kept:
+        connections = [await connect(tmp_path) for _ in range(MAX_CONNECTIONS)]
+        for lines in connections:
             await lines.send({"open": "chat"})
             assert await lines.receive() == {"here": True}
         one_more = await connect(tmp_path)
         assert await one_more.receive() is None
-        for lines in (*kept, one_more):
+        for lines in (*connections, one_more):
             await lines.aclose()
 
 
-async def test_a_stop_waits_for_nobody_who_stays_connected(tmp_path: Path) -> None:
-    """A terminal that stands open keeps no daemon from ending; it is told by the end of the line."""
+async def test_a_stop_does_not_wait_for_connected_clients(tmp_path: Path) -> None:
+    """An open terminal does not keep the daemon running; it sees the end of the stream."""
 
     async def wait(stream: LineStream) -> None:
         await stream.send({"here": True})
@@ -214,28 +214,28 @@ async def test_a_stop_waits_for_nobody_who_stays_connected(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("passes", range(8))
-async def test_a_stop_closes_a_connection_that_has_only_just_come(
+async def test_a_stop_closes_a_connection_that_has_just_arrived(
     tmp_path: Path, passes: int
 ) -> None:
-    """A task that is cancelled before it began runs no `finally`."""
+    """A task that is cancelled before it starts runs no `finally`."""
     with socket.socket(socket.AF_UNIX) as client:
         async with serving(control_in(tmp_path)) as control:
             client.connect(os.fspath(control.path))
             for _ in range(passes):
                 await asyncio.sleep(0)
-        gc.collect()  # what was left open warns, which is an error here
+        gc.collect()  # an unclosed socket warns, which is an error here
 
 
-async def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
-    """Nobody else may connect, from the first instant on."""
+async def test_the_socket_is_private_to_its_user(tmp_path: Path) -> None:
+    """Other users can't connect, from the first instant on."""
     async with serving(control_in(tmp_path)) as control:
         assert stat.S_IMODE(control.path.stat().st_mode) == 0o600
 
 
-async def test_what_others_make_meanwhile_keeps_its_rights(
+async def test_files_made_meanwhile_by_threads_keep_their_modes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A mask for the socket would hold for the whole process: threads make directories just then."""
+    """A umask for the socket would affect the whole process, whose threads make directories meanwhile."""
     masks: list[int] = []
 
     def umask(mask: int) -> int:
@@ -251,7 +251,7 @@ async def test_what_others_make_meanwhile_keeps_its_rights(
 async def test_only_the_daemons_own_user_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel's word decides, not the rights of the file: root is somebody else, too."""
+    """The kernel's credentials decide, not the file's mode: root is another user, too."""
     async with serving(control_in(tmp_path)) as control:
         me = os.getuid()
         monkeypatch.setattr(os, "getuid", lambda: me + 1)
@@ -275,21 +275,21 @@ async def test_without_a_daemon_a_command_says_how_to_start_one(tmp_path: Path) 
         await request(tmp_path, {"call": "status"})
 
 
-async def test_a_daemon_that_does_not_listen_is_told_as_one(tmp_path: Path) -> None:
-    """It starts or stops, or lost its socket: who is told to start one would fail (P10)."""
+async def test_a_daemon_that_does_not_listen_is_named(tmp_path: Path) -> None:
+    """It starts or stops, or lost its socket: the advice to start one would fail (P10)."""
     lock = await asyncio.to_thread(lock_directory, tmp_path)
-    told = rf"zeroclaw \(pid {os.getpid()}\) .* does not listen"
-    with closing_descriptor(lock), pytest.raises(DaemonUnreachable, match=told) as caught:
+    message = rf"zeroclaw \(pid {os.getpid()}\) .* does not listen"
+    with closing_descriptor(lock), pytest.raises(DaemonUnreachable, match=message) as caught:
         await request(tmp_path, {"call": "status"})
     assert not isinstance(caught.value, NotRunning)
     with pytest.raises(NotRunning):
         await request(tmp_path, {"call": "status"})
 
 
-async def test_a_daemon_that_hangs_is_not_waited_for_without_end(
+async def test_a_command_waits_only_so_long_for_a_hanging_daemon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a script that asks for its status hangs with it (P10)."""
+    """Otherwise a script that asks for the status hangs too (P10)."""
 
     async def hang(line: Line) -> Line:
         return await asyncio.Future[Line]()
@@ -303,10 +303,10 @@ async def test_a_daemon_that_hangs_is_not_waited_for_without_end(
     assert not isinstance(caught.value, NotRunning)
 
 
-async def test_a_daemon_of_another_user_is_told_as_one(
+async def test_a_daemon_of_another_user_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody is told that none runs, and what to do is said (P10)."""
+    """The error does not say that none runs, but what to do (P10)."""
     async with serving(control_in(tmp_path)):
         me = os.getuid()
         monkeypatch.setattr(os, "getuid", lambda: me + 1)
@@ -328,9 +328,9 @@ async def test_a_path_that_no_socket_can_have_is_a_fault_of_the_configuration(
 
 
 @pytest.mark.slow
-async def test_what_nobody_reads_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    """A client that stopped reading is cut, with what it did not read."""
-    ended = asyncio.Event()
+async def test_unread_data_does_not_delay_the_end(tmp_path: Path) -> None:
+    """A client that stopped reading is cut, and its unread data dropped."""
+    is_ended = asyncio.Event()
 
     async def pour(stream: LineStream) -> None:
         async with asyncio.timeout(0.05):
@@ -340,12 +340,12 @@ async def test_what_nobody_reads_does_not_hold_up_the_end(tmp_path: Path) -> Non
     class Cut(Facts):
         def __call__(self, event: str, /, **fields: object) -> None:
             super().__call__(event, **fields)
-            ended.set()
+            is_ended.set()
 
     control = Control(tmp_path, log=Cut())
     control.stream("chat", pour)
     async with serving(control):
         lines = await connect(tmp_path)
         await lines.send({"open": "chat"})
-        await ended.wait()
+        await is_ended.wait()
         await lines.aclose()

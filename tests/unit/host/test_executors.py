@@ -15,7 +15,7 @@ NAMES = ("ada", "ben", "cleo")
 
 
 class Work:
-    """Work of conversations that starts, ends and is given up, one step after another."""
+    """Work of conversations that a test starts, ends and cancels step by step."""
 
     def __init__(self, share: FairShare, group: asyncio.TaskGroup) -> None:
         self.share = share
@@ -32,7 +32,7 @@ class Work:
         await settle()
 
     async def end(self, *numbers: int) -> None:
-        """End work by its number, in order of its start; what has not started ends at once then."""
+        """End work by its number, in order of its start; work that has not started yet will end at once."""
         for number in numbers:
             self._tasks[number % len(self._tasks)][1].set()
         await settle()
@@ -45,20 +45,20 @@ class Work:
     async def close(self) -> None:
         await self.cancel(*range(len(self._tasks)))
 
-    async def _work(self, whose: str, end: asyncio.Event) -> None:
-        self.waiting[whose] += 1
+    async def _work(self, conversation: str, end: asyncio.Event) -> None:
+        self.waiting[conversation] += 1
         try:
-            async with self.share.slot(whose):
-                self.waiting[whose] -= 1
-                self.running[whose] += 1
-                self.started.append(whose)
+            async with self.share.slot(conversation):
+                self.waiting[conversation] -= 1
+                self.running[conversation] += 1
+                self.started.append(conversation)
                 try:
                     await end.wait()
                 finally:
-                    self.running[whose] -= 1
-                    self.waiting[whose] += 1
+                    self.running[conversation] -= 1
+                    self.waiting[conversation] += 1
         finally:
-            self.waiting[whose] -= 1
+            self.waiting[conversation] -= 1
 
 
 async def settle() -> None:
@@ -66,7 +66,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_conversation_waits_for_itself_and_others_do_not() -> None:
+async def test_a_conversations_calls_wait_only_for_each_other() -> None:
     async with asyncio.TaskGroup() as group:
         work = Work(FairShare("searches", at_once=2), group)
         await work.start(*["ada"] * 10, "ben", "cleo")
@@ -78,8 +78,8 @@ async def test_one_conversation_waits_for_itself_and_others_do_not() -> None:
         await work.close()
 
 
-async def test_those_who_wait_take_turns() -> None:
-    """However many calls each of them has waiting."""
+async def test_waiting_conversations_take_turns() -> None:
+    """However many calls each of them has queued."""
     async with asyncio.TaskGroup() as group:
         work = Work(FairShare("searches", at_once=1), group)
         await work.start("ada", "ada", "ada", "ada", "ben", "cleo", "ben")
@@ -87,8 +87,8 @@ async def test_those_who_wait_take_turns() -> None:
         assert work.started == ["ada", "ben", "cleo", "ada", "ben", "ada", "ada"]
 
 
-async def test_too_many_that_wait_are_refused() -> None:
-    """What a conversation has waiting is bounded; another one's is not touched by it (P10)."""
+async def test_too_many_waiting_calls_are_refused() -> None:
+    """A conversation's queue is bounded; another's is not affected (P10)."""
     share = FairShare("searches", at_once=1, max_waiting=2)
     async with asyncio.TaskGroup() as group:
         work = Work(share, group)
@@ -102,7 +102,7 @@ async def test_too_many_that_wait_are_refused() -> None:
 
 
 async def test_work_leaves_the_event_loop() -> None:
-    """It is done in another thread, and what it raises comes back."""
+    """It runs in another thread, and its exceptions are raised to the caller."""
     share = FairShare("searches", at_once=1)
     assert await share.run("ada", threading.get_ident) != threading.get_ident()
     with pytest.raises(ZeroDivisionError):
@@ -110,8 +110,8 @@ async def test_work_leaves_the_event_loop() -> None:
     assert await share.run("ada", lambda: 1) == 1
 
 
-async def test_a_thread_keeps_its_place_when_nobody_waits_for_it_any_more() -> None:
-    """Else a conversation that is stopped again and again would fill every thread."""
+async def test_a_cancelled_call_keeps_its_thread_until_it_ends() -> None:
+    """Otherwise a conversation that is stopped again and again would fill every thread."""
     share, go_on, started = FairShare("searches", at_once=1), threading.Event(), threading.Event()
     order: list[str] = []
 
@@ -144,18 +144,18 @@ STEPS = st.lists(
 
 
 @given(at_once=st.integers(1, 3), each=st.integers(1, 2), steps=STEPS)
-def test_no_place_is_lost_and_none_is_idle_while_somebody_could_have_it(
+def test_no_slot_is_lost_or_idle_while_a_call_waits(
     at_once: int, each: int, steps: list[tuple[str, list[str] | list[int]]]
 ) -> None:
-    """Whoever starts, ends or gives up, and when."""
+    """For any order of starts, ends and cancellations."""
 
     async def played() -> None:
         share = FairShare("searches", at_once=at_once, each=each)
         async with asyncio.TaskGroup() as group:
             work = Work(share, group)
             await work.start("ada")
-            for what, which in steps:
-                await getattr(work, what)(*which)
+            for what, index in steps:
+                await getattr(work, what)(*index)
                 assert work.running.total() <= at_once
                 assert max(work.running.values()) <= each
                 if work.running.total() < at_once:

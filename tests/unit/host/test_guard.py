@@ -40,7 +40,7 @@ GET = RequestHead(method="GET", path="/web/", headers={"host": "127.0.0.1:8420"}
 
 
 def with_headers(request: RequestHead, **headers: str) -> RequestHead:
-    """The same with other headers, `_` for `-`; one that is empty was not sent."""
+    """The same request with other headers, `_` for `-`; an empty one is removed."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     every = {name: value for name, value in {**request.headers, **named}.items() if value}
     return replace(request, headers=every)
@@ -77,7 +77,7 @@ def test_only_names_of_this_machine_with_our_port_are_answered(
     assert status(with_headers(GET, host=host)) == answer
 
 
-def test_the_port_that_http_implies_may_be_left_out() -> None:
+def test_the_default_port_of_http_may_be_left_out() -> None:
     assert status(with_headers(GET, host="localhost"), port=80) is None
 
 
@@ -99,7 +99,7 @@ def test_the_port_that_http_implies_may_be_left_out() -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
-def test_what_changes_something_comes_from_our_own_page(
+def test_a_change_must_come_from_our_own_page(
     method: str, site: str, origin: str, answer: int | None
 ) -> None:
     request = with_headers(replace(POST, method=method), sec_fetch_site=site, origin=origin)
@@ -151,13 +151,15 @@ def test_a_body_is_measured_before_it_is_read(length: str, coding: str, answer: 
     ],
 )
 def test_the_sessions_are_the_cookies_of_our_port(header: str, sessions: tuple[str, ...]) -> None:
-    """A program on another port can put one beside ours, which does not log us out."""
+    """A program on another port can set a cookie beside ours; it does not log us out."""
     assert sessions_of(with_headers(GET, cookie=header), PORT) == sessions
 
 
 def test_over_tls_only_a_cookie_that_tls_set_counts() -> None:
-    both = "zeroclaw_8420=plain; __Secure-zeroclaw_8420=abc"
-    assert sessions_of(with_headers(GET, cookie=both, x_forwarded_proto="HTTPS"), PORT) == ("abc",)
+    cookies = "zeroclaw_8420=plain; __Secure-zeroclaw_8420=abc"
+    assert sessions_of(with_headers(GET, cookie=cookies, x_forwarded_proto="HTTPS"), PORT) == (
+        "abc",
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_over_tls_only_a_cookie_that_tls_set_counts() -> None:
 def test_the_cookie_is_out_of_reach_of_scripts_other_sites_and_other_ports(
     scheme: str, header: str
 ) -> None:
-    """Ports share cookies; the secret path is what they do not share."""
+    """Ports share cookies, but not the secret path."""
     request = with_headers(GET, x_forwarded_proto=scheme)
     assert cookie(request, "abc", PORT, path="/p/", max_age_s=60) == header
 
@@ -195,7 +197,7 @@ def test_the_cookie_is_out_of_reach_of_scripts_other_sites_and_other_ports(
         ("/\ufffd\U0001f600", None),
     ],
 )
-def test_only_what_is_below_the_secret_path_is_ours(path: str, rest: str | None) -> None:
+def test_only_paths_below_the_secret_path_are_ours(path: str, rest: str | None) -> None:
     assert below(path, "/secret") == rest
 
 
@@ -211,7 +213,7 @@ def test_only_what_is_below_the_secret_path_is_ours(path: str, rest: str | None)
     ],
 )
 def test_only_a_get_uses_a_link_up(method: str, query: str, link: str) -> None:
-    """A program that looks at a link before a person opens it does not use it up by HEAD."""
+    """A program that checks a link with HEAD before a person opens it does not use it up."""
     assert link_of(replace(GET, method=method, query=query)) == link
 
 
@@ -225,7 +227,7 @@ def test_only_a_get_uses_a_link_up(method: str, query: str, link: str) -> None:
         ('/"><script>', "/%22%3E%3Cscript%3E"),
     ],
 )
-def test_a_login_leads_nowhere_but_here(path: str, address: str) -> None:
+def test_a_login_redirects_only_to_our_own_pages(path: str, address: str) -> None:
     assert local_url(path) == address
 
 
@@ -250,7 +252,7 @@ def test_a_page_of_ours_shows_text_as_text() -> None:
     assert b"<script>" not in page("/p", "<script>", go_to='/"><script>')
 
 
-def test_the_policy_lets_nothing_in_but_our_own() -> None:
+def test_the_content_policy_allows_only_our_own_files() -> None:
     assert POLICY == (
         "default-src 'none'; script-src 'self'; "
         "style-src 'self' 'sha256-t+jLs7q/WqHlY9N+hxYDCVQhKCEWDkNXHBFbmo53o9Q='; connect-src 'self'; "
@@ -275,16 +277,16 @@ def test_a_link_opens_one_session_once() -> None:
     assert redeem(logins, "link", "another", EPOCH) is None
 
 
-def test_a_link_that_nobody_made_opens_nothing() -> None:
+def test_an_unknown_link_opens_nothing() -> None:
     assert redeem(Logins(), "guess", "session", EPOCH) is None
     assert not is_open(logged_in(), ["guess"], EPOCH)
     assert not is_open(logged_in(), ["", "another"], EPOCH)
 
 
 def test_a_link_ends_unused_after_its_day() -> None:
-    made = with_link(Logins(), "link", EPOCH)
-    assert redeem(made, "link", "session", EPOCH + LINK_LIFETIME) is None
-    assert redeem(made, "link", "session", EPOCH + LINK_LIFETIME - INSTANT) is not None
+    logins = with_link(Logins(), "link", EPOCH)
+    assert redeem(logins, "link", "session", EPOCH + LINK_LIFETIME) is None
+    assert redeem(logins, "link", "session", EPOCH + LINK_LIFETIME - INSTANT) is not None
 
 
 def test_a_session_ends_after_thirty_days() -> None:
@@ -293,16 +295,16 @@ def test_a_session_ends_after_thirty_days() -> None:
     assert not is_open(logins, ["session"], EPOCH + SESSION_LIFETIME)
 
 
-def test_what_a_wrong_clock_made_does_not_outlast_its_correction() -> None:
-    """A link in a journal would open the page for as long as the clock was ahead; an hour is none."""
+def test_a_link_made_under_a_wrong_clock_ends_with_its_correction() -> None:
+    """Otherwise a logged link would work as long as the clock was ahead; an hour is tolerated."""
     ahead = with_link(logged_in(), "link", EPOCH)
-    for back, holds in ((timedelta(hours=1), True), (timedelta(days=365), False)):
-        assert is_open(ahead, ["session"], EPOCH - back) is holds
-        assert (redeem(ahead, "link", "another", EPOCH - back) is not None) is holds
+    for back, is_valid in ((timedelta(hours=1), True), (timedelta(days=365), False)):
+        assert is_open(ahead, ["session"], EPOCH - back) is is_valid
+        assert (redeem(ahead, "link", "another", EPOCH - back) is not None) is is_valid
 
 
 def test_sessions_survive_a_restart_and_links_do_not() -> None:
-    """What is stored opens the same sessions, and holds no token in clear."""
+    """The stored body restores the same sessions, and holds no token in clear."""
     logins = with_link(replace(logged_in("the-session"), path="secret"), "fresh", EPOCH)
     body = write_sessions(logins)
     again = read_sessions(body)
@@ -312,22 +314,22 @@ def test_sessions_survive_a_restart_and_links_do_not() -> None:
     assert again.path == "secret"
 
 
-def test_sessions_of_a_release_without_a_path_have_ended() -> None:
-    """Browsers sent their cookies to every port of this machine."""
+def test_sessions_of_a_release_without_a_secret_path_are_invalid() -> None:
+    """Browsers sent those cookies to every port of this machine."""
     stored = b'{"sessions":[{"hash":"%s","ends_at":"2999-01-01T00:00:00+00:00"}]}'
     body = stored % hash_of("the-session").encode()
     assert read_sessions(body) == Logins()
 
 
 def test_sessions_are_ended_one_by_one() -> None:
-    """One of those that a browser carries is enough to be in, and all of them end."""
-    both = redeem(with_link(logged_in("one"), "link", EPOCH), "link", "two", EPOCH)
-    assert both is not None
-    assert is_open(without(both, ["two"]), ["two", "one"], EPOCH)
-    assert not is_open(without(both, ["two", "one", "more"]), ["one", "two"], EPOCH)
+    """One of a browser's sessions is enough to be logged in; a logout ends all of them."""
+    logins = redeem(with_link(logged_in("one"), "link", EPOCH), "link", "two", EPOCH)
+    assert logins is not None
+    assert is_open(without(logins, ["two"]), ["two", "one"], EPOCH)
+    assert not is_open(without(logins, ["two", "one", "more"]), ["one", "two"], EPOCH)
 
 
-def test_a_stored_body_that_is_none_is_a_fault() -> None:
+def test_an_invalid_stored_body_is_a_fault() -> None:
     with pytest.raises(StoreUnusable):
         read_sessions(b"[]")
 

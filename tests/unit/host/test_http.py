@@ -35,8 +35,8 @@ from zeroclaw.host.resolver import NameUnknown, resolve
 BODY = b"{}"
 
 
-def post(server: ModelServer, said: str = "hi") -> HttpRequest:
-    body = f'{{"messages":[{{"role":"user","content":"{said}"}}]}}'.encode()
+def post(server: ModelServer, text: str = "hi") -> HttpRequest:
+    body = f'{{"messages":[{{"role":"user","content":"{text}"}}]}}'.encode()
     return HttpRequest(url=f"{server.url}/chat/completions", headers={"X-A": "b"}, body=body)
 
 
@@ -45,7 +45,7 @@ async def fetch(client: HttpClient, request: HttpRequest) -> tuple[int, list[byt
         return answer.status, [chunk async for chunk in answer.chunks]
 
 
-async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
+async def test_an_answer_has_the_status_headers_and_bytes_of_the_server() -> None:
     async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(b"a", b"\xff", b"bc", status=418, headers={"X-Tea": "Yes"})
         async with client.open(post(server)) as answer:
@@ -55,7 +55,7 @@ async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
         assert server.requests[0].headers["x-a"] == "b"
 
 
-async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
+async def test_a_connection_is_reused_once_its_answer_was_read() -> None:
     client = http_client()
     async with ModelServer() as server:
         for _ in range(3):
@@ -77,7 +77,7 @@ async def test_leaving_an_answer_early_closes_its_connection() -> None:
 
 @contextmanager
 def without_collecting() -> Generator[None]:
-    """Leave circles of references where they are."""
+    """Turn off the collection of reference cycles."""
     gc.collect()
     gc.disable()
     try:
@@ -86,32 +86,32 @@ def without_collecting() -> Generator[None]:
         gc.enable()
 
 
-def living(*kinds: str) -> int:
+def count_alive(*kinds: str) -> int:
     return sum(type(value).__name__ in kinds for value in gc.get_objects())
 
 
-async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
-    """A body may be a long conversation; it does not wait for the garbage collector."""
+async def test_a_request_is_freed_once_its_answer_was_read() -> None:
+    """A body may be a long conversation; it is freed without the garbage collector."""
     async with ModelServer() as server, aclosing(http_client()) as client:
         await fetch(client, post(server))  # the library is loaded
         with without_collecting():
-            before = living("Request", "ClientRequest")
+            before = count_alive("Request", "ClientRequest")
             for _ in range(3):
                 await fetch(client, post(server))
-            assert living("Request", "ClientRequest") <= before
+            assert count_alive("Request", "ClientRequest") <= before
 
 
 async def test_certificates_are_read_once_for_all_clients() -> None:
-    """Each reading takes two thirds of a MiB, and a pool that is stuck is made anew."""
+    """Each reading takes two thirds of a MiB, and a stuck pool is replaced."""
     async with ModelServer() as server:
         clients = [http_client(), http_client()]
         await fetch(clients[0], post(server))
         with without_collecting():
-            before = living("SSLContext")
+            before = count_alive("SSLContext")
             for client in clients:
                 await client.aclose()
                 await fetch(client, post(server))
-            assert living("SSLContext") <= before
+            assert count_alive("SSLContext") <= before
         for client in clients:
             await client.aclose()
 
@@ -125,13 +125,13 @@ async def test_a_closed_client_can_be_used_again() -> None:
         await client.aclose()
 
 
-async def passes_of_the_loop() -> None:
-    """Let whoever listens read what was written."""
+async def run_the_loop() -> None:
+    """Let the peers read the written bytes."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
-async def test_what_arrives_while_an_answer_is_unread_is_one_chunk_also_before_a_cut() -> None:
+async def test_data_that_arrives_while_an_answer_is_unread_is_one_chunk_also_before_a_cut() -> None:
     go, written = asyncio.Event(), asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -140,9 +140,9 @@ async def test_what_arrives_while_an_answer_is_unread_is_one_chunk_also_before_a
         await go.wait()
         for piece in (b"1\r\nb\r\n", b"1\r\nc\r\n"):
             writer.write(piece)
-            await passes_of_the_loop()
+            await run_the_loop()
         writer.close()
-        await passes_of_the_loop()
+        await run_the_loop()
         written.set()
 
     async with (
@@ -158,12 +158,12 @@ async def test_what_arrives_while_an_answer_is_unread_is_one_chunk_also_before_a
         assert await anext(answer.chunks) == b"bc"
         with pytest.raises(HttpCut):
             await anext(answer.chunks)
-        with answer.unread():  # nothing is left to read, and no connection
+        with answer.unread():  # no data and no connection remain
             pass
 
 
-async def test_pieces_that_came_together_are_taken_without_resuming_anything() -> None:
-    """A fast model's answer is many pieces in one read."""
+async def test_pieces_that_arrived_together_are_read_without_resuming_the_task() -> None:
+    """A fast model's answer has many pieces in one read."""
     pieces = 40
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -177,7 +177,7 @@ async def test_pieces_that_came_together_are_taken_without_resuming_anything() -
         aclosing(http_client()) as client,
         client.open(HttpRequest(url=f"http://127.0.0.1:{port}/", body=BODY)) as answer,
     ):
-        await passes_of_the_loop()
+        await run_the_loop()
 
         def take() -> None:
             with suppress(StopIteration):
@@ -188,7 +188,7 @@ async def test_pieces_that_came_together_are_taken_without_resuming_anything() -
 
 
 @pytest.mark.parametrize("is_compressed", [False, True])
-async def test_an_answer_comes_whole_that_is_taken_more_slowly_than_it_comes(
+async def test_an_answer_read_more_slowly_than_it_arrives_is_complete(
     *, is_compressed: bool
 ) -> None:
     body = bytes(4 * 2**20)
@@ -205,12 +205,12 @@ async def test_an_answer_comes_whole_that_is_taken_more_slowly_than_it_comes(
         aclosing(http_client()) as client,
         client.open(HttpRequest(url=f"http://127.0.0.1:{port}/", body=BODY)) as answer,
     ):
-        await passes_of_the_loop()
+        await run_the_loop()
         assert b"".join([chunk async for chunk in answer.chunks]) == body
 
 
 async def test_an_answer_that_is_left_early_leaves_nothing_for_the_loop_to_close() -> None:
-    """The loop closes a forgotten generator in a task that nobody owns."""
+    """The loop closes a forgotten generator in a task without an owner."""
     forgotten: list[object] = []
     async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(b"a", b"b", status=418)
@@ -235,16 +235,16 @@ async def test_silence_times_out() -> None:
         await client.aclose()
 
 
-async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words() -> None:
+async def test_a_closed_port_is_reported_in_the_systems_words() -> None:
     async with ModelServer() as server:
-        nobody = post(server)
+        request = post(server)
     async with aclosing(http_client()) as client:
         with pytest.raises(HttpConnectFailed, match="connect"):
-            await fetch(client, nobody)
+            await fetch(client, request)
 
 
 @pytest.mark.parametrize("url", ["http://\x00", "nothing", "ftp://127.0.0.1/"])
-async def test_an_address_that_is_none_fails_as_ours(url: str) -> None:
+async def test_an_invalid_address_raises_our_error(url: str) -> None:
     async with aclosing(http_client()) as client:
         with pytest.raises(HttpFailed):
             await fetch(client, HttpRequest(url=url))
@@ -287,7 +287,7 @@ async def test_cancelling_twice_loses_no_connection(ticks: int) -> None:
 
 
 def test_no_library_is_loaded_before_it_is_used() -> None:
-    """Loading one costs a start up to a tenth of a second."""
+    """Loading one takes up to a tenth of a second of the start."""
     program = (
         "import sys, zeroclaw.host.http as http; http.http_client();"
         "sys.exit(bool({'aiohttp', 'httpx', 'certifi'} & set(sys.modules)))"
@@ -300,10 +300,8 @@ def paths(directory: Path) -> ssl.DefaultVerifyPaths:
     return ssl.DefaultVerifyPaths("", "", "FILE", "/system.pem", "DIRECTORY", str(directory))
 
 
-def test_what_a_library_reads_as_it_is_imported_is_looked_up_where_that_is_the_same(
-    tmp_path: Path,
-) -> None:
-    """Certificates in a directory of hashes are found by each, without the file that holds all."""
+def test_certificates_are_looked_up_in_the_directory_if_it_holds_them_all(tmp_path: Path) -> None:
+    """Both find certificates in a directory of hashes, without the file that holds them all."""
     (tmp_path / "ca-certificates.crt").touch()
     environment = {"PATH": "/bin"}
     with authorities_by_directory(environment, paths(tmp_path)):
@@ -314,13 +312,15 @@ def test_what_a_library_reads_as_it_is_imported_is_looked_up_where_that_is_the_s
     assert environment == {"PATH": "/bin"}
 
 
-@pytest.mark.parametrize("said", [{"FILE": "/mine.pem"}, {"DIRECTORY": "/mine"}])
-def test_what_the_environment_trusts_stays(tmp_path: Path, said: dict[str, str]) -> None:
+@pytest.mark.parametrize("variables", [{"FILE": "/mine.pem"}, {"DIRECTORY": "/mine"}])
+def test_certificate_variables_of_the_environment_stay(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
     (tmp_path / "002c0b4f.0").touch()
-    environment = dict(said)
+    environment = dict(variables)
     with authorities_by_directory(environment, paths(tmp_path)):
-        assert environment == said
-    assert environment == said
+        assert environment == variables
+    assert environment == variables
 
 
 def test_without_a_directory_nothing_changes(tmp_path: Path) -> None:
@@ -330,22 +330,25 @@ def test_without_a_directory_nothing_changes(tmp_path: Path) -> None:
 
 
 async def test_a_given_address_is_connected_to_and_the_rest_is_sent_as_written() -> None:
-    """No resolver is asked: a name that exists nowhere is reached all the same.
+    """No resolver is asked: an unknown name is reached all the same.
 
-    What a card showed is what is fetched: nothing is unquoted, quoted or dropped on the way.
+    The fetched URL is exactly the one on the card: not unquoted, quoted or shortened.
     """
     client = http_client(HttpLimits(keep_alive_s=0))
     shown = "/a%2Fb/../%7Eé?q=%41%20+'[]&&=%zz"
     async with heard(HEAD + b"Content-Length: 2\r\n\r\nok") as (url, requests):
-        asked = url.replace("127.0.0.1", "nowhere.invalid") + shown.replace("é", "%C3%A9")
-        assert await fetch(client, HttpRequest(url=asked, address="127.0.0.1")) == (200, [b"ok"])
+        expected_url = url.replace("127.0.0.1", "nowhere.invalid") + shown.replace("é", "%C3%A9")
+        assert await fetch(client, HttpRequest(url=expected_url, address="127.0.0.1")) == (
+            200,
+            [b"ok"],
+        )
         [request] = requests
         assert request.startswith(f"POST {shown.replace('é', '%C3%A9')} HTTP/1.1\r\n".encode())
         assert f"\r\nHost: nowhere.invalid:{url.rpartition(':')[2]}\r\n".encode() in request
     await client.aclose()
 
 
-async def test_a_client_that_keeps_nothing_alive_closes_what_was_read() -> None:
+async def test_a_client_without_keepalive_closes_after_each_answer() -> None:
     client = http_client(HttpLimits(keep_alive_s=0))
     async with ModelServer() as server:
         for _ in range(2):
@@ -356,7 +359,7 @@ async def test_a_client_that_keeps_nothing_alive_closes_what_was_read() -> None:
 
 
 async def test_long_and_repeated_headers_are_read() -> None:
-    """Pages of the web declare policies that are longer than what aiohttp reads by itself."""
+    """Web pages send policies longer than aiohttp's default limit."""
     client = http_client()
     long = b"X-Policy: " + b"a" * 40_000 + b"\r\n"
     twice = b"X-Two: 1\r\nX-Odd: \xe9\r\nX-Two: 2\r\nContent-Length: 0\r\n\r\n"
@@ -370,7 +373,7 @@ async def test_long_and_repeated_headers_are_read() -> None:
 
 
 async def test_no_cookie_is_kept() -> None:
-    """What one answer sets comes back with no request."""
+    """A cookie set by one answer is not sent with later requests."""
     async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(b"a", headers={"Set-Cookie": "id=hunter2; Path=/"})
         await fetch(client, post(server))
@@ -379,19 +382,19 @@ async def test_no_cookie_is_kept() -> None:
 
 
 @pytest.mark.parametrize("is_raw", [True, False])
-async def test_a_packed_body_comes_as_it_was_sent_where_that_is_wanted(is_raw: bool) -> None:
+async def test_a_raw_answer_is_not_decompressed(is_raw: bool) -> None:
     client = http_client()
     packed = gzip.compress(b"packed")
     async with ModelServer() as server:
         server.raw(packed, headers={"Content-Encoding": "gzip"})
-        asked = HttpRequest(url=post(server).url, body=BODY, is_raw=is_raw)
-        _, chunks = await fetch(client, asked)
+        request = HttpRequest(url=post(server).url, body=BODY, is_raw=is_raw)
+        _, chunks = await fetch(client, request)
         assert b"".join(chunks) == (packed if is_raw else b"packed")
         await client.aclose()
 
 
-async def test_a_packed_answer_is_unpacked() -> None:
-    """Whoever did not ask for it gets it all the same from some servers."""
+async def test_a_compressed_answer_is_decompressed() -> None:
+    """Some servers send one without being asked."""
     async with ModelServer() as server, aclosing(http_client()) as client:
         server.raw(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"})
         _, chunks = await fetch(client, post(server))
@@ -419,10 +422,10 @@ def proxied(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_a_proxy_of_the_environment_is_asked(
+async def test_a_proxy_of_the_environment_is_used(
     scheme: str, proxied: Callable[[str], None]
 ) -> None:
-    """Some networks let nothing else out, and channels go by it too."""
+    """Some networks allow no other way out; channels use it too."""
     async with heard(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as (url, heads):
         proxied(url)
         client = http_client()
@@ -438,12 +441,12 @@ async def test_a_proxy_of_the_environment_is_asked(
 
 
 @pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
-async def test_no_proxy_is_asked_for_this_machine_or_for_an_address(
+async def test_no_proxy_is_used_for_this_machine_or_for_an_address(
     proxy: str, proxied: Callable[[str], None]
 ) -> None:
-    """A request to a model here must not leave it; what is fetched was checked by its address.
+    """A request to a model here must not leave it; fetched URLs were checked by their address.
 
-    So it does not matter to them whether that proxy could be spoken to.
+    So an invalid proxy does not matter to either.
     """
     proxied(proxy)
     client, guarded = http_client(), http_client(HttpLimits(keep_alive_s=0))
@@ -452,12 +455,12 @@ async def test_no_proxy_is_asked_for_this_machine_or_for_an_address(
         elsewhere = post(server).url.replace("127.0.0.1", "model.test")
         request = HttpRequest(url=elsewhere, body=post(server).body, address="127.0.0.1")
         assert (await fetch(guarded, request))[0] == 200
-    for one in (client, guarded):
-        await one.aclose()
+    for direct_client in (client, guarded):
+        await direct_client.aclose()
 
 
 async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment names may be gone."""
+    """The file that the environment names may be gone."""
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
     client = http_client()
     async with saying(b"") as url:
@@ -483,41 +486,41 @@ CUT: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
-@pytest.mark.parametrize("said", CUT.values(), ids=CUT)
+@pytest.mark.parametrize("sent", CUT.values(), ids=CUT)
 async def test_a_connection_that_ends_before_the_answer_does_may_have_carried_the_request(
-    said: bytes, resets: bool
+    sent: bytes, resets: bool
 ) -> None:
-    """It is no `HttpConnectFailed`: what was asked for may have been done."""
-    async with saying(said, resets=resets, after=BODY) as url, aclosing(http_client()) as client:
+    """It is no `HttpConnectFailed`: the request may have been carried out."""
+    async with saying(sent, resets=resets, after=BODY) as url, aclosing(http_client()) as client:
         with pytest.raises(HttpCut):
             await fetch(client, HttpRequest(url=url, body=BODY))
 
 
 async def test_a_connection_that_ends_unread_may_have_carried_the_request() -> None:
-    """Only what was never connected was surely not sent."""
+    """Only a request without a connection was surely not sent."""
     async with saying(b"", resets=True) as url, aclosing(http_client()) as client:
         with pytest.raises(HttpCut):
             await fetch(client, HttpRequest(url=url, body=BODY))
 
 
-async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unsent() -> None:
-    """It is asked on another one, or is told as cut before its answer."""
+async def test_a_request_on_a_closed_kept_connection_is_not_reported_as_unsent() -> None:
+    """It is retried on another one, or fails as cut before its answer."""
     client = http_client()
-    ends = set[str]()
+    outcomes = set[str]()
     async with saying(HEAD + b"Content-Length: 2\r\n\r\nok", after=BODY) as url:
         for _ in range(3):
             try:
                 await fetch(client, HttpRequest(url=url, body=BODY))
             except HttpFailed as error:
-                ends.add(type(error).__name__)
+                outcomes.add(type(error).__name__)
             else:
-                ends.add("answered")
-    assert "answered" in ends
-    assert ends <= {"answered", "HttpCut"}
+                outcomes.add("answered")
+    assert "answered" in outcomes
+    assert outcomes <= {"answered", "HttpCut"}
     await client.aclose()
 
 
-async def test_a_name_that_nobody_knows_was_not_asked() -> None:
+async def test_a_request_to_an_unknown_name_was_not_sent() -> None:
     async with aclosing(http_client()) as client:
         with pytest.raises(HttpConnectFailed):
             await fetch(client, HttpRequest(url="http://nowhere.invalid/", body=BODY))
@@ -532,7 +535,7 @@ async def test_addresses_that_fail_in_different_ways_are_no_connection(
             await fetch(client, HttpRequest(url="http://two.invalid:1/", body=BODY))
 
 
-async def test_a_server_without_tls_is_told_as_one() -> None:
+async def test_a_server_without_tls_is_reported_as_one() -> None:
     async with (
         saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url,
         aclosing(http_client()) as client,
@@ -542,12 +545,14 @@ async def test_a_server_without_tls_is_told_as_one() -> None:
 
 
 @pytest.mark.needs("openssl")
-async def test_a_certificate_of_nobody_is_not_trusted(tmp_path: Path) -> None:
-    """Nothing is sent to who shows it."""
+async def test_an_unknown_certificate_is_not_trusted(tmp_path: Path) -> None:
+    """No request is sent to such a server."""
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
     files = ["-subj", "/CN=localhost", "-keyout", "key", "-out", "certificate"]
-    made = [*command.split(), *files]
-    await asyncio.to_thread(subprocess.run, made, cwd=tmp_path, check=True, capture_output=True)
+    arguments = [*command.split(), *files]
+    await asyncio.to_thread(
+        subprocess.run, arguments, cwd=tmp_path, check=True, capture_output=True
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
     client = http_client()
@@ -566,30 +571,30 @@ async def test_a_certificate_of_nobody_is_not_trusted(tmp_path: Path) -> None:
 
 
 async def test_the_hosts_file_counts() -> None:
-    """Every address once."""
-    found = await resolve("localhost")
-    assert len(set(found)) == len(found)
-    assert set(found) <= {"127.0.0.1", "::1"}
-    assert found != ()
+    """Each address is returned once."""
+    addresses = await resolve("localhost")
+    assert len(set(addresses)) == len(addresses)
+    assert set(addresses) <= {"127.0.0.1", "::1"}
+    assert addresses != ()
 
 
 @pytest.mark.parametrize(
     ("name", "address"), [("127.0.0.1", "127.0.0.1"), ("127.1", "127.0.0.1"), ("::1", "::1")]
 )
 async def test_an_address_comes_back_as_itself(name: str, address: str) -> None:
-    """However it is written, so whoever asks can judge it."""
+    """In its canonical form, so the caller can judge it."""
     assert await resolve(name) == (address,)
 
 
 @pytest.mark.parametrize("name", ["", "a..b", f"{'a' * 70}.invalid", "ex\udc80mple"])
-async def test_what_has_no_address_is_told(name: str) -> None:
-    """In one error, with the resolver's words; an empty name is not this machine."""
+async def test_a_name_without_an_address_is_an_error(name: str) -> None:
+    """The error has the resolver's message; an empty name is not this machine."""
     with pytest.raises(NameUnknown):
         await resolve(name)
 
 
-async def test_slow_names_take_nobodys_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many are asked for, what else needs a thread gets one at once (P9)."""
+async def test_slow_lookups_do_not_take_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many slow lookups, other work still gets a thread at once (P9)."""
     answered = threading.Event()
 
     def ask(*_: object, **__: object) -> list[object]:
@@ -598,8 +603,8 @@ async def test_slow_names_take_nobodys_threads(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(socket, "getaddrinfo", ask)
     async with asyncio.TaskGroup() as group:
-        asked = [group.create_task(resolve(f"n{number}.invalid")) for number in range(64)]
+        lookups = [group.create_task(resolve(f"n{number}.invalid")) for number in range(64)]
         other = group.create_task(asyncio.to_thread(lambda: "served"))
         assert await other == "served"
         answered.set()
-    assert {one.result() for one in asked} == {()}
+    assert {lookup.result() for lookup in lookups} == {()}

@@ -70,7 +70,7 @@ async def serving(listener: Listener) -> AsyncGenerator[Listener]:
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """An application that says what it was asked, under headers that are not its to set."""
+    """An application that echoes the request, and sets headers that the listener owns."""
     body = f"{scope['method']} {scope['root_path']} {scope['path']}".encode()
     headers = [
         (b"content-type", b"text/plain"),
@@ -81,8 +81,8 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def test_a_page_that_is_not_mounted_yet_is_waited_for(tmp_path: Path) -> None:
-    """A browser that comes back as the daemon starts again reads no 404."""
+async def test_a_request_waits_for_a_page_that_is_not_mounted_yet(tmp_path: Path) -> None:
+    """A browser that returns while the daemon restarts gets no 404."""
     async with serving(await opened(tmp_path, bounds=BOUNDS)) as listener:
         async with visiting(listener) as client, asyncio.TaskGroup() as group:
             early = group.create_task(client.get("/chat/"))
@@ -93,9 +93,9 @@ async def test_a_page_that_is_not_mounted_yet_is_waited_for(tmp_path: Path) -> N
         assert early.result().status_code == 200
 
 
-async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> None:
-    """Else its connection would be held for ever (P9)."""
-    ended = asyncio.Event()
+async def test_a_stream_ends_although_its_client_has_begun_the_next_request() -> None:
+    """Otherwise its connection would be held for ever (P9)."""
+    is_ended = asyncio.Event()
 
     async def stream(_scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -110,7 +110,7 @@ async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> N
             while (await receive())["type"] != "http.disconnect":
                 pass
             writing.cancel()
-        ended.set()
+        is_ended.set()
 
     bound = bind("127.0.0.1", 0, key="port")
     server = web_server(bound, stream, bounds=BOUNDS, log=no_log)
@@ -123,12 +123,12 @@ async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> N
         for _ in range(20):
             await reader.readuntil(b".")
         writer.transport.abort()
-        await ended.wait()
+        await is_ended.wait()
         serving.cancel()
 
 
 async def test_a_small_write_does_not_wait_for_the_one_before_it() -> None:
-    """Else a page that streams is up to 40 ms behind, as long as its reader confirms nothing."""
+    """Otherwise a streaming page is up to 40 ms late, until its reader sends an ACK."""
     done = asyncio.Event()
     delays: list[int] = []
 
@@ -148,8 +148,8 @@ async def test_a_small_write_does_not_wait_for_the_one_before_it() -> None:
     assert delays == [1]
 
 
-async def test_a_stop_while_a_connection_closes_leaves_nothing_of_it_in_the_loop() -> None:
-    """Else the next socket with its number, such as one to a platform, fails (P9)."""
+async def test_a_stop_while_a_connection_closes_removes_it_from_the_loop() -> None:
+    """Otherwise the next socket with its descriptor, such as a platform's, fails (P9)."""
     closing_it = asyncio.Event()
 
     async def serve(accepted: socket.socket) -> None:
@@ -173,13 +173,13 @@ async def test_a_stop_while_a_connection_closes_leaves_nothing_of_it_in_the_loop
                 waiting.cancel()
 
 
-async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody() -> None:
-    """It is here whole, so a flood of half requests cuts those (P9); its body is empty, once."""
-    came, may_answer = asyncio.Event(), asyncio.Event()
+async def test_a_request_being_answered_is_not_cut_for_others() -> None:
+    """It is complete, so a flood of half requests cuts those instead (P9); its body is read once."""
+    arrived, may_answer = asyncio.Event(), asyncio.Event()
     bodies: list[Message] = []
 
     async def slow(_scope: Scope, receive: Receive, send: Send) -> None:
-        came.set()
+        arrived.set()
         await may_answer.wait()
         bodies.append(await receive())
         headers = [(b"content-length", b"0")]
@@ -192,7 +192,7 @@ async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody()
         serving = group.create_task(server.serve())
         reader, writer = await asyncio.open_connection(*bound.getsockname())
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        await came.wait()
+        await arrived.wait()
         flood, flooding = await asyncio.open_connection(*bound.getsockname())
         flooding.write(HALF)
         assert await flood.read() == b""
@@ -204,7 +204,7 @@ async def test_a_request_without_a_body_that_is_answered_makes_room_for_nobody()
     assert bodies == [{"type": "http.request", "body": b"", "more_body": False}]
 
 
-async def test_an_application_that_does_not_answer_is_answered_for(tmp_path: Path) -> None:
+async def test_the_listener_answers_for_a_silent_application(tmp_path: Path) -> None:
     async def silent(_scope: Scope, _receive: Receive, _send: Send) -> None:
         pass
 
@@ -226,14 +226,14 @@ async def test_without_a_login_a_page_says_how_to_get_one_and_nothing_else(tmp_p
             assert (await client.get("/chat/?login=guess")).status_code == 401
 
 
-async def test_outside_of_the_secret_path_there_is_one_answer_to_everything(tmp_path: Path) -> None:
-    """Nobody learns what runs here: not by a path, a method, a host, an origin, a size or a login."""
+async def test_every_path_outside_the_secret_one_has_the_same_answer(tmp_path: Path) -> None:
+    """No path, method, host, origin, size or login reveals what runs here."""
     async with serving(await opened(tmp_path)) as listener:
         listener.web("/chat", echo)
         link = listener.new_login_url("/chat/").rpartition("?")[2]
         bare = f"http://127.0.0.1:{listener.port}"
         async with visiting(listener) as client:
-            asked = [
+            answers = [
                 await client.get(f"{bare}/"),
                 await client.get(f"{bare}/chat/"),
                 await client.get(f"{bare}/console/"),
@@ -248,13 +248,13 @@ async def test_outside_of_the_secret_path_there_is_one_answer_to_everything(tmp_
                 await client.post(f"{bare}/chat/", content=b"x" * (MAX_BODY_BYTES + 1)),
             ]
             assert (await client.get(f"/chat/?{link}")).status_code == 200
-    said = {(answer.status_code, answer.content, str(answer.headers)) for answer in asked}
-    assert {(status, body) for status, body, _ in said} == {(404, NOTHING)}
-    assert len(said) == 1
+    distinct = {(answer.status_code, answer.content, str(answer.headers)) for answer in answers}
+    assert {(status, body) for status, body, _ in distinct} == {(404, NOTHING)}
+    assert len(distinct) == 1
 
 
 async def test_the_cookie_is_for_the_secret_path_alone(tmp_path: Path) -> None:
-    """It is made once, stored for its owner alone, and kept; browsers tell ports apart by nothing."""
+    """The path is made once and stored privately; browsers share cookies between ports."""
     async with serving(await opened(tmp_path)) as listener:
         root = listener.root
         assert len(root) == len("/") + 22
@@ -273,8 +273,8 @@ async def test_the_cookie_is_for_the_secret_path_alone(tmp_path: Path) -> None:
     again.close()
 
 
-async def test_a_login_replaces_the_session_that_the_browser_had(tmp_path: Path) -> None:
-    """Nobody goes on with a session from before it."""
+async def test_a_login_replaces_the_browsers_session(tmp_path: Path) -> None:
+    """A session from before the login ends."""
     async with serving(await opened(tmp_path)) as listener, visiting(listener) as client:
         before = dict(client.cookies)
         assert (await client.get(listener.new_login_url())).status_code == 200
@@ -285,34 +285,34 @@ async def test_a_login_replaces_the_session_that_the_browser_had(tmp_path: Path)
             assert (await old.get("/")).status_code == 401
 
 
-async def test_a_browser_logs_out_by_itself_and_no_other_page_does_it(tmp_path: Path) -> None:
+async def test_a_logout_ends_only_the_sessions_of_its_browser(tmp_path: Path) -> None:
     async with serving(await opened(tmp_path)) as listener:
         listener.web("/chat", echo)
-        async with visiting(listener) as one, visiting(listener) as other:
-            forged = await one.post("/logout", headers={"sec-fetch-site": "same-site"})
-            assert (forged.status_code, (await one.get("/logout")).status_code) == (403, 404)
-            assert (await one.get("/chat/")).status_code == 200
-            out = await one.post("/logout")
+        async with visiting(listener) as first, visiting(listener) as other:
+            forged = await first.post("/logout", headers={"sec-fetch-site": "same-site"})
+            assert (forged.status_code, (await first.get("/logout")).status_code) == (403, 404)
+            assert (await first.get("/chat/")).status_code == 200
+            out = await first.post("/logout")
             assert (out.status_code, "logged out" in out.text) == (200, True)
             assert "Max-Age=0" in out.headers["set-cookie"]
-            assert (await one.get("/chat/")).status_code == 401
+            assert (await first.get("/chat/")).status_code == 401
             assert (await other.get("/chat/")).status_code == 200
 
 
 @pytest.mark.parametrize("how", ["logged out", "run out"])
 async def test_a_stream_ends_with_its_session(how: str, tmp_path: Path) -> None:
-    """Whoever is logged out hears nothing more; it ends whole, and the application's end is waited
-    for."""
-    more, ended = asyncio.Event(), asyncio.Event()
+    """After a logout the stream sends no more; it ends properly, and the application's end is awaited
+    ."""
+    may_send, is_ended = asyncio.Event(), asyncio.Event()
 
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         try:
             for text in (b"first", b"second"):
                 await send({"type": "http.response.body", "body": text, "more_body": True})
-                await more.wait()
+                await may_send.wait()
         finally:
-            ended.set()
+            is_ended.set()
 
     clock = ManualClock()
     async with serving(await opened(tmp_path, clock=clock)) as listener:
@@ -325,15 +325,15 @@ async def test_a_stream_ends_with_its_session(how: str, tmp_path: Path) -> None:
                 assert await listener.log_out() == 1
             else:
                 await clock.advance((SESSION_LIFETIME + timedelta(seconds=1)).total_seconds())
-                more.set()
+                may_send.set()
             assert [chunk async for chunk in chunks] == []
-            assert ended.is_set()
+            assert is_ended.is_set()
             assert (await client.get("/chat/")).status_code == 401
             assert (await client.get(link)).status_code == 401
 
 
-async def test_whoever_logs_out_while_streams_end_is_logged_out(tmp_path: Path) -> None:
-    """A stream that is just ending is not ended again, which would fail."""
+async def test_a_logout_while_streams_end_succeeds(tmp_path: Path) -> None:
+    """A stream that is just ending is not ended again, since that would fail."""
     counts: list[int] = []
 
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
@@ -356,7 +356,7 @@ async def test_whoever_logs_out_while_streams_end_is_logged_out(tmp_path: Path) 
 
 
 async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> None:
-    """It has six connections; the oldest stream ends whole, and no other browser's does (P9)."""
+    """It has six connections; its oldest stream ends properly, and no other browser's does (P9)."""
 
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -365,11 +365,11 @@ async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> 
 
     async with serving(await opened(tmp_path)) as listener, AsyncExitStack() as stack:
         listener.web("/chat", stream)
-        one = await stack.enter_async_context(visiting(listener))
+        first = await stack.enter_async_context(visiting(listener))
         other = await stack.enter_async_context(visiting(listener))
         pages = [
             (await stack.enter_async_context(client.stream("GET", "/chat/"))).aiter_bytes()
-            for client in (one, other, *[one] * MAX_STREAMS)
+            for client in (first, other, *[first] * MAX_STREAMS)
         ]
         assert [await anext(page) for page in pages] == [b"first"] * len(pages)
         assert [chunk async for chunk in pages[0]] == []
@@ -378,7 +378,7 @@ async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> 
 
 
 async def test_sessions_end_while_no_daemon_runs(tmp_path: Path) -> None:
-    """The path stays, so that bookmarks hold."""
+    """The path stays, so bookmarks stay valid."""
     async with serving(await opened(tmp_path)) as listener:
         port = listener.port
         async with visiting(listener) as client:
@@ -411,23 +411,23 @@ async def half_sent(
 HALF = b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: "
 
 
-async def test_whoever_holds_every_connection_keeps_nobody_out(tmp_path: Path) -> None:
-    """The oldest that has brought nothing makes room; whoever is logged in stays."""
+async def test_held_connections_do_not_keep_a_browser_out(tmp_path: Path) -> None:
+    """The oldest connection without a request is closed; logged-in ones stay."""
     bounds = replace(AT_ONCE, connections=4)
     async with serving(await opened(tmp_path, bounds=bounds)) as listener:
         listener.web("/chat", echo)
         async with visiting(listener) as client:
             assert (await client.get("/chat/")).status_code == 200
-            held = [await half_sent(listener, HALF) for _ in range(40)]
+            connections = [await half_sent(listener, HALF) for _ in range(40)]
             assert (await client.get("/chat/")).status_code == 200
             async with visiting(listener) as another:
                 assert (await another.get("/chat/")).status_code == 200
-            assert [await reader.read() for reader, _ in held[:30]] == [b""] * 30
-        for _, writer in held:
+            assert [await reader.read() for reader, _ in connections[:30]] == [b""] * 30
+        for _, writer in connections:
             writer.close()
 
 
-HELD = {
+HOLDING = {
     "idle": "GET {path} HTTP/1.1\r\n{head}\r\n",
     "half a next head": "GET {path} HTTP/1.1\r\n{head}\r\nGET / HTTP/1.1\r\nx:",
     "half a body": "POST {path} HTTP/1.1\r\n{head}content-length: 9\r\n\r\nx",
@@ -438,15 +438,17 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
-async def test_who_is_logged_in_keeps_nobody_out_either(held: str, tmp_path: Path) -> None:
-    """With as many connections as there may be; whoever is being answered stays (P9)."""
-    came: asyncio.Queue[str] = asyncio.Queue(99)
+@pytest.mark.parametrize("held", HOLDING.values(), ids=HOLDING)
+async def test_logged_in_connections_do_not_keep_a_browser_out_either(
+    held: str, tmp_path: Path
+) -> None:
+    """With all connections in use; those being answered stay (P9)."""
+    arrived: asyncio.Queue[str] = asyncio.Queue(99)
     may_answer = asyncio.Event()
 
     async def page(scope: Scope, receive: Receive, send: Send) -> None:
         name = str(scope["path"]).rpartition("/")[2]
-        came.put_nowait(name)
+        arrived.put_nowait(name)
         if name == "slow":
             await may_answer.wait()
         while scope["method"] == "POST" and (await receive()).get("more_body"):
@@ -465,12 +467,12 @@ async def test_who_is_logged_in_keeps_nobody_out_either(held: str, tmp_path: Pat
         async with visiting(listener) as client:
             cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
             slow = group.create_task(client.get("/chat/slow"))
-            assert await came.get() == "slow"
+            assert await arrived.get() == "slow"
             head = f"host: 127.0.0.1:{listener.port}\r\nsec-fetch-site: same-origin\r\ncookie: {cookie}\r\n"
             sent = held.format(path=f"{listener.root}/chat/", head=head).encode()
             open_ones = [await half_sent(listener, sent) for _ in range(7)]
             for _ in open_ones:
-                await came.get()
+                await arrived.get()
             for _ in range(3):
                 async with visiting(listener) as another:
                     assert (await another.get("/chat/")).text == "xx"
@@ -485,7 +487,7 @@ BODY = "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nsec-fetch-site: same-o
 
 @pytest.mark.parametrize("stage", ["head", "refused body", "next head"])
 async def test_each_stage_of_a_connection_has_its_time(stage: str, tmp_path: Path) -> None:
-    """Bytes that do not end the stage do not lengthen it."""
+    """Bytes that do not finish the stage do not extend its time."""
     bounds = Bounds(head_s=0.25, body_s=0.25, keep_s=0.25)
     async with serving(await opened(tmp_path, bounds=bounds)) as listener:
         sent = {
@@ -499,39 +501,39 @@ async def test_each_stage_of_a_connection_has_its_time(stage: str, tmp_path: Pat
             await asyncio.sleep(0)
 
 
-async def test_a_body_may_come_slowly_but_not_fall_silent(
+async def test_a_body_may_be_slow_but_not_stall(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A photo through a slow tunnel takes minutes; what hangs ends."""
+    """A photo through a slow tunnel takes minutes; a body that hangs is cut."""
     loop = asyncio.get_running_loop()
     real, ahead_s = loop.time, 0.0
-    came = asyncio.Queue[object]()
+    arrived = asyncio.Queue[object]()
 
     async def read(scope: Scope, receive: Receive, send: Send) -> None:
         while (message := await receive())["type"] != "http.disconnect":
-            came.put_nowait(message["body"])
-        came.put_nowait("cut")
+            arrived.put_nowait(message["body"])
+        arrived.put_nowait("cut")
 
     async with serving(await opened(tmp_path)) as listener:
         listener.web("/read", read)
         async with visiting(listener) as client:
             cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
-        more, path = f"cookie: {cookie}\r\n", f"{listener.root}/read/"
-        sent = BODY.format(path=path, port=listener.port, more=more)
+        extra, path = f"cookie: {cookie}\r\n", f"{listener.root}/read/"
+        sent = BODY.format(path=path, port=listener.port, more=extra)
         monkeypatch.setattr(loop, "time", lambda: real() + ahead_s)
         _, writer = await half_sent(listener, sent.encode())
-        assert await came.get() == b"x"
+        assert await arrived.get() == b"x"
         for piece in (b"y", b"z"):
             ahead_s += 100.0
             writer.write(piece)
-            assert await came.get() == piece
+            assert await arrived.get() == piece
         ahead_s += 121.0
         await asyncio.sleep(0)
-        assert await came.get() == "cut"
+        assert await arrived.get() == "cut"
         writer.close()
 
 
-async def test_who_sends_nothing_is_cut(tmp_path: Path) -> None:
+async def test_an_idle_connection_is_cut(tmp_path: Path) -> None:
     async with serving(await opened(tmp_path, bounds=Bounds(head_s=0.05))) as listener:
         reader, writer = await half_sent(listener, b"")
         assert await reader.read() == b""
@@ -577,19 +579,19 @@ async def test_every_answer_carries_our_headers(tmp_path: Path) -> None:
             assert (await client.get("/chat/")).headers["x-own"] == "kept"
 
 
-async def test_what_the_guard_refuses_reaches_no_application(tmp_path: Path) -> None:
+async def test_refused_requests_reach_no_application(tmp_path: Path) -> None:
     async with serving(await opened(tmp_path)) as listener:
         listener.web("/chat", echo)
         async with visiting(listener) as client:
             evil = await client.get("/chat/", headers={"host": f"evil.example:{listener.port}"})
             forged = await client.post("/chat/", headers={"sec-fetch-site": "cross-site"})
             large = await client.post("/chat/", content=b"x" * (MAX_BODY_BYTES + 1))
-            own = await client.post("/chat/", content=b"x")
-    answers = [evil.status_code, forged.status_code, large.status_code, own.status_code]
+            answer = await client.post("/chat/", content=b"x")
+    answers = [evil.status_code, forged.status_code, large.status_code, answer.status_code]
     assert answers == [421, 403, 413, 200]
 
 
-async def test_what_is_mounted_is_found_below_its_prefix(tmp_path: Path) -> None:
+async def test_a_mounted_application_is_found_below_its_prefix(tmp_path: Path) -> None:
     async with serving(await opened(tmp_path)) as listener, visiting(listener) as client:
         assert (await client.get("/")).status_code == 404
         listener.web("/chat", echo)
@@ -629,8 +631,10 @@ async def test_a_session_survives_a_restart_and_ends_by_itself(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("broken", ["a file of something else", "a directory"])
-async def test_sessions_that_cannot_be_kept_hold_until_the_end(broken: str, tmp_path: Path) -> None:
-    """A login works although its file can't be read, or written."""
+async def test_sessions_that_cannot_be_stored_last_until_the_end(
+    broken: str, tmp_path: Path
+) -> None:
+    """A login works although its file can't be read or written."""
     if broken == "a directory":
         (tmp_path / "sessions.new").mkdir()
     else:
@@ -639,7 +643,7 @@ async def test_sessions_that_cannot_be_kept_hold_until_the_end(broken: str, tmp_
         assert (await client.get("/")).status_code == 404
 
 
-async def test_a_taken_port_is_told_before_anything_starts(tmp_path: Path) -> None:
+async def test_a_taken_port_is_reported_before_the_start(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -672,10 +676,10 @@ async def test_a_cancelled_listener_frees_its_port(tmp_path: Path) -> None:
     again.close()
 
 
-async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    """An answer that still streams when the listener closes is cut."""
+async def test_an_endless_request_does_not_delay_the_end(tmp_path: Path) -> None:
+    """An answer that is still streaming when the listener closes is cut."""
     began = asyncio.Event()
-    ended = asyncio.Event()
+    is_ended = asyncio.Event()
 
     async def endless(scope: Scope, receive: Receive, send: Send) -> None:
         start: Message = {"type": "http.response.start", "status": 200, "headers": []}
@@ -684,7 +688,7 @@ async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            is_ended.set()
 
     listener = await opened(tmp_path)
     listener.web("/chat", endless)
@@ -693,11 +697,11 @@ async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path
         async with visiting(listener) as client, client.stream("GET", "/chat/"):
             await began.wait()
             task.cancel()
-            await ended.wait()
+            await is_ended.wait()
 
 
-async def test_the_bare_address_never_leads_to_what_stands_beside(tmp_path: Path) -> None:
-    """Whichever was mounted first."""
+async def test_the_bare_address_never_leads_to_a_neighbouring_mount(tmp_path: Path) -> None:
+    """In any order of mounts."""
     async with serving(await opened(tmp_path)) as listener:
         listener.mount_beside("/console", echo)
         listener.web("/chat", echo)

@@ -21,7 +21,7 @@ def redact(text: str) -> str:
 
 
 def written(form: LineForm, tell: Callable[[], None], level: logs.Level = "info") -> list[str]:
-    """The lines that come out for what `tell` records."""
+    """The lines written for the records of `tell`."""
     stream = io.StringIO()
     close = logs.set_up(redact=redact, form=form, level=level, stream=stream)
     tell()
@@ -31,8 +31,8 @@ def written(form: LineForm, tell: Callable[[], None], level: logs.Level = "info"
 
 
 @pytest.mark.parametrize("form", ["json", "lines"])
-def test_a_terminal_obeys_no_fact(form: LineForm) -> None:
-    """What a server or a stranger wrote may stand in one; C1 controls are as good as an escape."""
+def test_no_log_line_controls_the_terminal(form: LineForm) -> None:
+    """A server's or a stranger's text may be in a field; C1 controls work like an escape."""
 
     def tell() -> None:
         EventLog("turn")("refused", why="\x9b2J\u202e \x1b[7m\u200b straße")
@@ -43,8 +43,8 @@ def test_a_terminal_obeys_no_fact(form: LineForm) -> None:
     assert "straße" in line
 
 
-def test_a_fact_is_one_json_object() -> None:
-    """Machines get the fields with their types, behind a head that no field replaces."""
+def test_a_record_is_one_json_object() -> None:
+    """JSON has the fields with their types, after keys that no field can replace."""
 
     def tell() -> None:
         EventLog("turn")(
@@ -67,8 +67,8 @@ def test_a_fact_is_one_json_object() -> None:
     }
 
 
-def test_a_fact_is_one_readable_line() -> None:
-    """People get words; values with blanks or line ends are quoted, so none starts a new line."""
+def test_a_record_is_one_readable_line() -> None:
+    """Values with blanks or line ends are quoted, so none starts a new line."""
 
     def tell() -> None:
         EventLog("turn")("edit_refused", level="warning", text='a "b"\nc', count=3, empty="")
@@ -101,7 +101,7 @@ def test_no_secret_reaches_a_line(form: LineForm) -> None:
 
 @pytest.mark.parametrize("form", ["json", "lines"])
 def test_a_line_is_bounded(form: LineForm) -> None:
-    """A long value is cut, many long ones are left out; how long it was stays."""
+    """A long value is cut and its length noted; beyond a total, values are left out."""
 
     def tell() -> None:
         EventLog("turn")("one", text="x" * 5000)
@@ -114,8 +114,8 @@ def test_a_line_is_bounded(form: LineForm) -> None:
     assert len(many) <= 16_000
 
 
-def test_libraries_are_heard_from_warning_on_and_we_from_the_level_that_was_set() -> None:
-    """Every poll of a platform would be a line otherwise."""
+def test_libraries_log_from_warning_on_and_we_from_the_configured_level() -> None:
+    """Otherwise every poll of a platform would be a line."""
 
     def tell() -> None:
         logging.getLogger("httpx").info("request")
@@ -132,14 +132,14 @@ def test_libraries_are_heard_from_warning_on_and_we_from_the_level_that_was_set(
     assert [line.split(" ")[3] for line in chatty] == ["body_seen", "turn_started", "slow"]
 
 
-def test_a_library_that_repeats_itself_is_heard_once_a_second() -> None:
+def test_a_repeating_library_is_logged_once_a_second() -> None:
     """Asyncio wrote 4,000 tracebacks a minute while no descriptor was left."""
 
     def tell() -> None:
         library = logging.getLogger("some.library")
         for number in range(300):
-            said = "no room" if number < 250 else "no air"
-            record = library.makeRecord(library.name, logging.ERROR, "", 0, said, (), None)
+            message = "no room" if number < 250 else "no air"
+            record = library.makeRecord(library.name, logging.ERROR, "", 0, message, (), None)
             record.created = 1_000.0 + number / 100
             library.handle(record)
         EventLog("turn")("turn_finished")
@@ -156,7 +156,7 @@ def test_a_library_that_repeats_itself_is_heard_once_a_second() -> None:
     assert (sum(dropped), "\n".join(lines).count("turn_finished")) == (296, 2)
 
 
-def test_what_a_library_says_of_two_things_is_heard_of_both() -> None:
+def test_a_librarys_messages_on_two_subjects_are_both_logged() -> None:
     def tell() -> None:
         for host in ("one.example", "one.example", "two.example"):
             logging.getLogger("some.library").error("no way to %s", host)
@@ -167,8 +167,8 @@ def test_what_a_library_says_of_two_things_is_heard_of_both() -> None:
     ]
 
 
-def test_a_record_that_can_not_be_made_is_named_by_its_logger_alone() -> None:
-    """Its text was never redacted, so it stays out."""
+def test_an_unformattable_record_is_named_by_its_logger_alone() -> None:
+    """Its text was not redacted, so it is left out."""
 
     def tell() -> None:
         logging.getLogger("some.library").warning("%d", SECRET)
@@ -179,7 +179,7 @@ def test_a_record_that_can_not_be_made_is_named_by_its_logger_alone() -> None:
 
 
 class StuckStream(io.StringIO):
-    """A stderr whose reader stands still until it is let go."""
+    """A stderr whose reader blocks until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,9 +191,7 @@ class StuckStream(io.StringIO):
         return super().write(text)
 
 
-def test_a_reader_that_stands_still_costs_lines_and_not_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_blocked_reader_loses_lines_and_delays_no_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recording never waits; what was dropped is counted (P9)."""
     monkeypatch.setattr(logs, "_MAX_QUEUED_LINES", 3)
     stream = StuckStream()
@@ -218,7 +216,7 @@ class BrokenStream(io.StringIO):
         raise BrokenPipeError
 
 
-def test_a_stderr_that_is_gone_disturbs_nobody() -> None:
+def test_a_closed_stderr_does_not_matter() -> None:
     """The daemon goes on without lines."""
     close = logs.set_up(redact=redact, stream=BrokenStream())
     EventLog("turn")("turn_started")
@@ -238,8 +236,8 @@ class FullStream(io.StringIO):
         return super().write(text)
 
 
-def test_a_disk_that_was_full_gets_the_log_again() -> None:
-    """What is lost meanwhile is counted."""
+def test_logging_resumes_after_a_full_disk() -> None:
+    """Lines lost meanwhile are counted."""
     stream = FullStream()
     close = logs.set_up(redact=redact, stream=stream)
     EventLog("turn")("turn_started")
@@ -249,7 +247,7 @@ def test_a_disk_that_was_full_gets_the_log_again() -> None:
     assert (dropped, "turn_finished" in line) == ("log_lines_dropped count=1", True)
 
 
-# --- the newest warnings and errors are kept for `doctor` -----------------------------------------
+# --- recent warnings and errors, for `doctor` -----------------------------------------
 
 
 @pytest.fixture(params=["json", "lines"])
@@ -265,7 +263,7 @@ def _logged(request: pytest.FixtureRequest, own_logging: None) -> Iterator[None]
 
 
 @pytest.mark.usefixtures("_logged")
-def test_warnings_and_errors_are_kept_and_nothing_below() -> None:
+def test_warnings_and_errors_are_kept_and_lower_levels_not() -> None:
     """In order, the newest last, and without secrets (P8)."""
     log = EventLog("turn")
     log("started")
@@ -279,11 +277,11 @@ def test_warnings_and_errors_are_kept_and_nothing_below() -> None:
 
 
 @pytest.mark.usefixtures("_logged")
-def test_only_the_newest_are_kept_and_each_is_short() -> None:
-    """A fault that comes every second costs a bounded piece of memory (P9)."""
+def test_only_the_newest_records_are_kept_and_each_is_cut() -> None:
+    """A fault that repeats every second takes bounded memory (P9)."""
     log = EventLog("turn")
     for number in range(60):
         log("broke", level="error", number=number, text="x" * 5_000)
-    kept = troubles()
-    assert [one.text.split(" ")[2] for one in kept[:1]] == ["number=10"]
-    assert (len(kept), {len(one.text) for one in kept}) == (50, {501})
+    recent = troubles()
+    assert [record.text.split(" ")[2] for record in recent[:1]] == ["number=10"]
+    assert (len(recent), {len(record.text) for record in recent}) == (50, {501})

@@ -12,7 +12,7 @@ ENV = (".env",)
 
 
 def test_hidden_places_count_only_where_a_workspace_holds_them() -> None:
-    """The data directory is masked in a workspace that was put around it, else it is nowhere."""
+    """The data directory is masked in a workspace around it, and in no other."""
     hidden = (Path("/w/data"), Path("/elsewhere"), Path("/w/.git/hooks"))
     assert hidden_in(Path("/w"), hidden) == (("data",), GIT)
 
@@ -29,12 +29,12 @@ def test_hidden_places_count_only_where_a_workspace_holds_them() -> None:
     ],
 )
 def test_a_hidden_place_covers_itself_and_what_is_below(path: str, *, masked: bool) -> None:
-    """Whole names count."""
+    """Only whole names match."""
     assert is_masked(tuple(path.split("/")) if path else (), (GIT, ENV)) == masked
 
 
 def test_only_what_exists_is_found(tmp_path: Path) -> None:
-    """A place that is missing, or lies below a file, needs no shield."""
+    """A place that is missing, or lies below a file, needs no mask."""
     (tmp_path / ".env").touch()
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     below = (".env", "x")
@@ -47,7 +47,7 @@ def test_only_what_exists_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("link", [".git", ".git/hooks"])
 def test_a_link_in_a_protected_place_is_refused(tmp_path: Path, link: str) -> None:
-    """Protecting what a link points at would show or shield something else."""
+    """A mask on the link's target would show or hide another file."""
     (tmp_path / link).parent.mkdir(exist_ok=True)
     (tmp_path / link).symlink_to("/etc")
     with pytest.raises(ToolFailed, match=f"`{link}` is protected, but is a symbolic link"):

@@ -27,7 +27,7 @@ HASH = hashlib.sha256(MODEL).hexdigest()
 
 
 def mute(done: int, total: int) -> None:
-    """Show nothing."""
+    """Ignore the progress."""
 
 
 async def bring(
@@ -38,7 +38,7 @@ async def bring(
     sha256: str = HASH,
     show: Callable[[int, int], None] = mute,
 ) -> None:
-    """Fetch once."""
+    """Fetch a file once."""
     http = http_client()
     try:
         await fetch(http, f"{server.url}{path}", target, sha256=sha256, show=show)
@@ -56,7 +56,7 @@ def target(tmp_path: Path) -> Path:
 
 
 async def left_by_a_cut(server: Pages, target: Path, body: bytes) -> None:
-    """Leave a part that has so many bytes."""
+    """Leave a part with these bytes, as an interrupted download does."""
     written = asyncio.Event()
     page = Page(body=MODEL + b"more" * 99, cut_after=len(body), cut_when=written)
     server.pages["/m.gguf"] = page
@@ -66,12 +66,12 @@ async def left_by_a_cut(server: Pages, target: Path, body: bytes) -> None:
 
 
 async def cut(server: Pages, target: Path, begun: Callable[[], None]) -> None:
-    """Fetch what a cut ends."""
+    """Start a download, and interrupt it."""
     with pytest.raises(Refused, match="to resume the download"):
         await bring(server, target, show=lambda _done, _total: begun())
 
 
-async def test_a_model_is_fetched_checked_and_put_in_its_place(target: Path) -> None:
+async def test_a_model_is_fetched_checked_and_moved_into_place(target: Path) -> None:
     shown: list[tuple[int, int]] = []
     async with Pages() as server:
         server.pages["/m.gguf"] = Page(body=MODEL)
@@ -84,27 +84,27 @@ async def test_a_model_is_fetched_checked_and_put_in_its_place(target: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("came", "page", "wanted"),
+    ("part", "page", "requested"),
     [
         (MODEL[:5000], Page(body=MODEL), "bytes=5000-"),
         (MODEL[:5000], Page(body=MODEL, ranges=False), "bytes=5000-"),
         (MODEL, Page(body=MODEL), f"bytes={len(MODEL)}-"),
     ],
 )
-async def test_a_cut_download_goes_on_where_it_was(
-    target: Path, came: bytes, page: Page, wanted: str
+async def test_an_interrupted_download_is_resumed(
+    target: Path, part: bytes, page: Page, requested: str
 ) -> None:
-    """Or begins anew if the server knows no ranges; if only the last step is missing, it is done."""
+    """It restarts if the server knows no ranges; if only the last step is missing, that is done."""
     async with Pages() as server:
-        await left_by_a_cut(server, target, came)
+        await left_by_a_cut(server, target, part)
         server.pages["/m.gguf"] = page
         await bring(server, target)
-        assert server.requests[-1][1]["range"] == wanted
+        assert server.requests[-1][1]["range"] == requested
     assert content(target) == MODEL
 
 
 @pytest.mark.slow
-async def test_a_part_of_another_file_is_thrown_away(target: Path) -> None:
+async def test_a_part_of_another_file_is_deleted(target: Path) -> None:
     async with Pages() as server:
         await left_by_a_cut(server, target, MODEL + b"mor")
         server.pages["/m.gguf"] = Page(body=MODEL)
@@ -115,7 +115,7 @@ async def test_a_part_of_another_file_is_thrown_away(target: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "why"),
+    ("page", "reason"),
     [
         (Page(body=MODEL[:-1] + b"?"), "has another SHA-256 than you gave"),
         (Page(body=b"<html>a page</html>"), "is not a GGUF model; is it a web page"),
@@ -124,38 +124,38 @@ async def test_a_part_of_another_file_is_thrown_away(target: Path) -> None:
         (Page(body=MODEL, headers={"Content-Length": str(10**18)}), "no space for `m.gguf`"),
     ],
 )
-async def test_what_is_wrong_is_told_and_leaves_nothing_that_could_be_used(
-    target: Path, page: Page, why: str
+async def test_a_bad_download_is_reported_and_leaves_no_usable_file(
+    target: Path, page: Page, reason: str
 ) -> None:
     """P10."""
     async with Pages() as server:
         server.pages["/m.gguf"] = page
-        with pytest.raises(Refused, match=why):
+        with pytest.raises(Refused, match=reason):
             await bring(server, target)
     assert await asyncio.to_thread(model_files, target.parent) == ()
 
 
 @pytest.mark.slow
 async def test_a_download_that_another_process_runs_is_left_to_it(target: Path) -> None:
-    """Else both append to one file, also after it was checked and put in its place."""
-    begun, seen = asyncio.Event(), asyncio.Event()
+    """Otherwise both would append to one file, even after the check."""
+    has_begun, is_seen = asyncio.Event(), asyncio.Event()
     async with Pages() as server, asyncio.TaskGroup() as group:
-        server.pages["/m.gguf"] = Page(body=MODEL, cut_after=5000, cut_when=seen)
-        first = group.create_task(cut(server, target, begun.set))
-        await begun.wait()
+        server.pages["/m.gguf"] = Page(body=MODEL, cut_after=5000, cut_when=is_seen)
+        first = group.create_task(cut(server, target, has_begun.set))
+        await has_begun.wait()
         with pytest.raises(Refused, match="another process is downloading"):
             await bring(server, target)
-        seen.set()
+        is_seen.set()
         await first
         server.pages["/m.gguf"] = Page(body=MODEL)
         await bring(server, target)
     assert content(target) == MODEL
 
 
-async def test_a_download_is_its_own_until_it_is_in_its_place(
+async def test_a_download_is_locked_until_it_is_in_place(
     target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else another one empties the file after it was checked."""
+    """Otherwise another one could empty the file after the check."""
     sync, refused = os.fsync, list[Path]()
 
     def look_and_sync(descriptor: int) -> None:
@@ -188,22 +188,22 @@ async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:
 
 
 def test_a_file_is_checked(tmp_path: Path) -> None:
-    """P10: no model, another hash, not there."""
+    """P10: not a model, another hash, a missing file."""
     (tmp_path / "a.gguf").write_bytes(b"hello")
     (tmp_path / "b.gguf").write_bytes(MODEL)
     check_model(tmp_path / "b.gguf", "", tmp_path)
     check_model(tmp_path / "b.gguf", HASH, tmp_path)
-    for name, sha256, why in (
+    for name, sha256, reason in (
         ("a.gguf", "", "is not a GGUF model"),
         ("b.gguf", "0" * 64, "has another SHA-256"),
         ("c.gguf", "", "can't be used: no such file"),
     ):
-        with pytest.raises(Refused, match=why):
+        with pytest.raises(Refused, match=reason):
             check_model(tmp_path / name, sha256, tmp_path)
 
 
-async def test_a_place_that_can_not_be_written_is_told(tmp_path: Path) -> None:
-    """P10: a file stands where the directory should be."""
+async def test_an_unwritable_place_is_reported(tmp_path: Path) -> None:
+    """P10: a file is in place of the directory."""
     (tmp_path / "models").touch()
     into = tmp_path / "models" / "m.gguf"
     async with Pages() as server:
@@ -212,7 +212,7 @@ async def test_a_place_that_can_not_be_written_is_told(tmp_path: Path) -> None:
         assert server.requests == []
 
 
-def test_models_are_listed_with_what_their_template_knows(tmp_path: Path) -> None:
+def test_models_are_listed_with_their_templates_abilities(tmp_path: Path) -> None:
     (tmp_path / "b.gguf").write_bytes(gguf())
     (tmp_path / "a.gguf").write_bytes(gguf(CHATS))
     (tmp_path / "c.gguf").write_bytes(b"no model")
@@ -224,7 +224,7 @@ def test_models_are_listed_with_what_their_template_knows(tmp_path: Path) -> Non
     assert model_files(tmp_path / "nowhere") == ()
 
 
-# --- what a model file says of itself ---
+# --- facts in a model file ---
 
 
 @pytest.mark.parametrize(
@@ -242,22 +242,22 @@ def test_models_are_listed_with_what_their_template_knows(tmp_path: Path) -> Non
         (b"", None),
     ],
 )
-def test_tools_are_known_where_the_template_names_them(
+def test_tool_support_is_read_from_the_template(
     tmp_path: Path, content: bytes, *, known: bool | None
 ) -> None:
-    """A word of the vocabulary is no template; what is cut off is told of by who loads it."""
+    """A word of the vocabulary is no template; loading reports a truncated file."""
     path = tmp_path / "m.gguf"
     path.write_bytes(content)
     assert knows_tools(path) is known
     assert is_gguf(path) is (known is not None)
 
 
-def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_facts(tmp_path: Path) -> None:
     assert knows_tools(tmp_path / "m.gguf") is None
 
 
-def test_a_model_file_says_what_window_it_was_trained_for(tmp_path: Path) -> None:
-    """By a key that begins with its architecture's name; no other file says anything."""
+def test_a_model_file_holds_its_context_window(tmp_path: Path) -> None:
+    """Under a key that begins with its architecture's name; other files give none."""
     model = tmp_path / "m.gguf"
     key = text("llama.context_length") + struct.pack("<II", 4, 8192)
     model.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + key)
@@ -269,11 +269,11 @@ def test_a_model_file_says_what_window_it_was_trained_for(tmp_path: Path) -> Non
     assert trained_tokens(tmp_path / "none.gguf") is None
 
 
-# --- what model servers say that they offer -------------------------------------------------------
+# --- models offered by servers -------------------------------------------------------
 
 
 def listed(*names: object) -> bytes:
-    """As a server lists its models."""
+    """The response of a server that lists these models."""
     return json.dumps({"object": "list", "data": [{"id": name} for name in names]}).encode()
 
 
@@ -290,18 +290,18 @@ def listed(*names: object) -> bytes:
         (b"\xff", None),
     ],
 )
-def test_only_a_list_of_models_is_one(body: bytes, models: tuple[str, ...] | None) -> None:
-    """And nothing in it can do anything to a terminal."""
+def test_only_a_valid_list_of_models_counts(body: bytes, models: tuple[str, ...] | None) -> None:
+    """Control characters in it are escaped."""
     assert models_in(body) == models
 
 
 async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
     async with Pages() as server:
         server.pages["/v1/models"] = Page(body=listed("a"))
-        found = await offers_of(f"{server.url}/v1/", api_key="k")
+        offers = await offers_of(f"{server.url}/v1/", api_key="k")
         await offers_of(f"{server.url}/v1")
         name = server.url.removeprefix("http://")
-        assert found == Server(name=name, base_url=f"{server.url}/v1", models=("a",))
+        assert offers == Server(name=name, base_url=f"{server.url}/v1", models=("a",))
         keys = [headers.get("authorization") for _, headers in server.requests]
         assert keys == ["Bearer k", None]
 
@@ -317,28 +317,28 @@ async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
         (Page(hangs=True), "within 0.2 s"),
     ],
 )
-async def test_what_is_no_offer_is_told_in_one_line(page: Page, why: str) -> None:
-    """P10. A redirect is not followed: whoever was asked is who answers."""
+async def test_an_invalid_offer_is_reported_in_one_line(page: Page, why: str) -> None:
+    """P10. A redirect is not followed: only the given server may answer."""
     async with Pages() as server:
         server.pages["/v1/models"] = page
         server.pages["/elsewhere"] = Page(body=listed("b"))
         with pytest.raises(NoOffer, match=why):
             await offers_of(f"{server.url}/v1", within_s=0.2 if page.hangs else 20)
-        assert server.requests[1:] == []  # nor need the first have come within so short a time
+        assert server.requests[1:] == []  # the first may not have arrived in so short a time
 
 
 @pytest.mark.slow
-async def test_those_that_answer_are_found_in_the_order_in_which_they_are_named(
+async def test_answering_servers_are_found_in_the_given_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All at once: one that hangs costs its own time only. One that offers nothing is none."""
+    """They are asked together: a hanging one delays only itself. One without models is left out."""
     monkeypatch.setattr(
         "zeroclaw.host.models.servers.LOOPBACK_S", 3.0
-    )  # the others are there by then
+    )  # the others have answered by then
     async with Pages() as slow, Pages() as empty, Pages() as full, ModelServer() as model:
         slow.pages["/v1/models"] = Page(hangs=True)
         empty.pages["/v1/models"] = Page(body=listed())
         full.pages["/v1/models"] = Page(body=listed("a", "b"))
-        asked = [f"{one.url}/v1" for one in (slow, empty, full)]
-        found = await on_loopback((*asked, model.url, "http://127.0.0.1:1/v1"))
-        assert [one.models for one in found] == [("a", "b"), ("scripted",)]
+        urls = [f"{server.url}/v1" for server in (slow, empty, full)]
+        servers = await on_loopback((*urls, model.url, "http://127.0.0.1:1/v1"))
+        assert [server.models for server in servers] == [("a", "b"), ("scripted",)]

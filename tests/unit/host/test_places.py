@@ -34,10 +34,8 @@ def written(path: Path, text: str = "") -> Path:
     return path
 
 
-def test_without_anything_the_usual_places_of_a_user_are_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """By the XDG base directory specification; relative values don't count."""
+def test_the_default_places_are_the_users_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They follow the XDG base directory specification; relative values are ignored."""
     usual = Places(
         config=None,
         data=HOME / ".local/share/zeroclaw",
@@ -51,7 +49,7 @@ def test_without_anything_the_usual_places_of_a_user_are_taken(
 
 
 def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container, under a number that no name belongs to (P10)."""
+    """As in a container, under a user id without a name (P10)."""
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
     with pytest.raises(ConfigError, match=r"no home directory; set `\$HOME` or `\$XDG_DATA_HOME`"):
@@ -61,15 +59,15 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_home_that_is_relative_is_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shell's of now, named whole, as it is told."""
+    """It is resolved against the shell's current directory, and shown whole."""
     monkeypatch.setenv("HOME", "here")
     assert places_of().data == Path.cwd() / "here/.local/share/zeroclaw"
 
 
 def test_the_data_home_moves_all_three(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/d")
-    found = places_of()
-    assert (found.data, found.workspaces, found.models) == (
+    places = places_of()
+    assert (places.data, places.workspaces, places.models) == (
         Path("/d/zeroclaw"),
         Path("/d/zeroclaw-workspaces"),
         Path("/d/zeroclaw/models"),
@@ -78,18 +76,18 @@ def test_the_data_home_moves_all_three(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_configured_directories_leave_the_models_where_they_are() -> None:
     """A second data directory needs no second copy of the model."""
-    found = places_of(data_dir="~/one", workspace_dir="/two")
-    assert (found.data, found.workspaces, found.models) == (
+    places = places_of(data_dir="~/one", workspace_dir="/two")
+    assert (places.data, places.workspaces, places.models) == (
         HOME / "one",
         Path("/two"),
         HOME / ".local/share/zeroclaw/models",
     )
 
 
-def test_a_second_data_directory_has_workspaces_of_its_own() -> None:
+def test_a_second_data_directory_has_its_own_workspaces() -> None:
     """Two daemons of one user never share what their tools write."""
-    found = places_of(data_dir="/two", workspace_dir="")
-    assert (found.data, found.workspaces) == (Path("/two"), Path("/two-workspaces"))
+    places = places_of(data_dir="/two", workspace_dir="")
+    assert (places.data, places.workspaces) == (Path("/two"), Path("/two-workspaces"))
 
 
 @pytest.mark.parametrize("data_dir", ["/w", "/w/data", "/w/../w/x"])
@@ -100,18 +98,18 @@ def test_data_inside_the_workspaces_is_refused(data_dir: str) -> None:
 
 
 @pytest.mark.parametrize("skills_dir", ["/w", "/w/skills", "/", "/data/skills", "/data"])
-def test_skills_and_what_tools_or_the_daemon_write_are_apart(skills_dir: str) -> None:
-    """Else a model could write what it is then told as the operator's word. S3-07."""
+def test_skills_are_outside_of_data_and_workspaces(skills_dir: str) -> None:
+    """Otherwise a model could write text that it later reads as the operator's. S3-07."""
     with pytest.raises(ConfigError, match="are inside each other; move the skills out"):
         places_of(data_dir="/data", workspace_dir="/w", skills_dir=skills_dir)
     assert places_of(data_dir="/data", workspace_dir="/w", skills_dir="/s").skills == Path("/s")
     assert places_of(data_dir="/data", workspace_dir="/w").skills is None
 
 
-def test_the_configuration_is_looked_for_in_order(
+def test_the_configuration_is_searched_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The option, then the variable, then the usual place, then the built-in defaults."""
+    """The option, the variable, the usual place, the built-in defaults, in this order."""
     option = written(tmp_path / "option.toml")
     variable = written(tmp_path / "variable.toml")
     usual = tmp_path / ".config/zeroclaw/config.toml"
@@ -126,10 +124,8 @@ def test_the_configuration_is_looked_for_in_order(
     assert find_config(option) == option
 
 
-def test_a_named_file_that_is_not_there_is_a_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Never the defaults instead: somebody meant something by it (P10)."""
+def test_a_missing_named_file_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The defaults do not replace it: the operator named it on purpose (P10)."""
     missing = tmp_path / "missing.toml"
     with pytest.raises(ConfigError, match=r"--config: .* is no file"):
         find_config(missing)
@@ -138,7 +134,7 @@ def test_a_named_file_that_is_not_there_is_a_fault(
         find_config(None)
 
 
-def test_what_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_fault(tmp_path: Path) -> None:
     """P10."""
     assert read_config(None) == ""
     assert read_config(written(tmp_path / "a", "é")) == "é"
@@ -150,7 +146,7 @@ def test_what_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
         read_config(tmp_path / "missing")
 
 
-def test_the_mark_that_some_editors_begin_a_file_with_is_no_fault(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     """Windows' Notepad puts a byte order mark before UTF-8."""
     path = tmp_path / "c.toml"
     path.write_bytes(b'\xef\xbb\xbflanguage = "de"')
@@ -158,7 +154,7 @@ def test_the_mark_that_some_editors_begin_a_file_with_is_no_fault(tmp_path: Path
 
 
 def test_the_data_directory_is_found_without_the_whole_configuration(tmp_path: Path) -> None:
-    """Commands that only look for the daemon don't load the models, nor stumble over a fault."""
+    """Commands that only need the daemon don't load the settings models, nor fail on a fault."""
     config = written(tmp_path / "c.toml", 'data_dir = "/d"\n[provider]\nkind = 3\n')
     empty = written(tmp_path / "e.toml")
     assert data_place(config, None) == Path("/d")
@@ -188,7 +184,7 @@ UNIT = Path(__file__).parents[3] / "deploy" / "zeroclaw.service"
 def test_the_service_may_write_where_its_data_and_workspaces_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All else is read-only to it (`ProtectSystem=strict`), and without a workspace no tool runs."""
+    """Everything else is read-only to it (`ProtectSystem=strict`), and tools need a workspace."""
     lines = UNIT.read_text(encoding="utf-8").splitlines()
     settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
@@ -196,13 +192,13 @@ def test_the_service_may_write_where_its_data_and_workspaces_are(
         monkeypatch.setenv(*variable.split("=", 1))
     assert settings["ProtectSystem"] == "strict"
     state = Path("/var/lib", settings["StateDirectory"])
-    found = places_of()
-    assert found.data.is_relative_to(state)
-    assert found.workspaces.is_relative_to(state)
+    places = places_of()
+    assert places.data.is_relative_to(state)
+    assert places.workspaces.is_relative_to(state)
 
 
 def test_the_service_keeps_its_log_and_not_its_login_link() -> None:
-    """By default stderr goes where stdout goes (systemd.exec(5)), which here is nowhere."""
+    """By default stderr goes where stdout goes (systemd.exec(5)), which is nowhere here."""
     lines = UNIT.read_text(encoding="utf-8").splitlines()
     assert {"StandardOutput=null", "StandardError=journal"} <= set(lines)
 
@@ -222,12 +218,12 @@ def test_a_workspace_is_made_for_this_user_alone(tmp_path: Path) -> None:
 
 
 def test_a_workspace_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
-    """Else the first tool call would meet it, and a person's turn end for it (P10)."""
-    taken = written(tmp_path / "taken")
+    """Otherwise the first tool call would fail, and end a person's turn (P10)."""
+    existing = written(tmp_path / "taken")
     with pytest.raises(ConfigError) as raised:
-        make_workspace(taken / "below")
+        make_workspace(existing / "below")
     assert raised.value.faults == (
-        f"workspace_dir: `{taken / 'below'}`: not a directory; name another, or let this user write there",
+        f"workspace_dir: `{existing / 'below'}`: not a directory; name another, or let this user write there",
     )
     with pytest.raises(ConfigError, match=r"workspace_dir: `/proc/1`: permission denied; name"):
         make_workspace(Path("/proc/1"))

@@ -10,15 +10,17 @@ from zeroclaw.errors import ConfigError
 from zeroclaw.host import plugins
 
 
-def test_what_comes_along_is_on_its_shelf() -> None:
-    """By name, sorted, and loaded when it is asked for."""
+def test_built_in_plugins_are_listed() -> None:
+    """They are listed by name, sorted, and loaded on demand."""
     assert {"scripted", "openai", "local"} <= set(plugins.names(plugins.PROVIDERS))
-    found = plugins.load(plugins.CHANNELS, "terminal", key="channels.terminal")
-    assert isinstance(found, ChannelManifest)
+    manifest = plugins.load(plugins.CHANNELS, "terminal", key="channels.terminal")
+    assert isinstance(manifest, ChannelManifest)
 
 
-def test_what_is_not_installed_is_told_with_what_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under the key that asked for it (P10)."""
+def test_an_unknown_plugin_is_reported_with_the_installed_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The fault is at the key that named it (P10)."""
     with pytest.raises(
         ConfigError, match=r"provider\.kind: `nope` is not installed; installed are `"
     ):
@@ -27,10 +29,8 @@ def test_what_is_not_installed_is_told_with_what_is(monkeypatch: pytest.MonkeyPa
         plugins.load("zeroclaw.nothing", "nope", key="x")
 
 
-def test_what_is_installed_but_broken_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the kind of its fault, not by its text (P10)."""
+def test_a_broken_plugin_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault has the exception's type, not its text (P10)."""
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbroken = no_such_module:tools\n")
     assert "broken" in plugins.names(plugins.TOOLS)
     with pytest.raises(
@@ -40,7 +40,7 @@ def test_what_is_installed_but_broken_is_told(
 
 
 def test_a_target_is_imported_by_its_name() -> None:
-    """As manifests name adapters and settings; a missing extra is told."""
+    """As manifests name adapters and settings; a missing extra is named."""
     assert plugins.resolve("pathlib:Path", key="x") is Path
     with pytest.raises(ConfigError, match=r"x: `pathlib:Nope` can't be loaded .*extra installed"):
         plugins.resolve("pathlib:Nope", key="x")

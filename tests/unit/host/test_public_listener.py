@@ -27,7 +27,7 @@ OK = b"http/1.1 200 ok\r\ncontent-length: 0\r\n\r\n"
 
 
 def ended(status: int) -> bytes:
-    """The whole answer that ends a connection."""
+    """A full answer that closes the connection."""
     phrase = HTTPStatus(status).phrase.lower()
     return f"http/1.1 {status} {phrase}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode()
 
@@ -39,7 +39,7 @@ def post(body: bytes = b"{}", path: str = "/hook", **headers: object) -> bytes:
 
 
 class Platform:
-    """A hook that takes what it is sent, and answers as it is told."""
+    """A hook that records its requests, and answers as the test sets it up."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -60,13 +60,13 @@ class Platform:
         return self.answer
 
     async def refuse(self, request: HookRequest) -> HookAnswer:
-        """Know by the head that it is nobody."""
+        """Refuse a request by its head."""
         self.heads.append(request)
         return HookAnswer(status=401)
 
 
 class Peer:
-    """Somebody at the other end."""
+    """The client's end of a connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -80,7 +80,7 @@ class Peer:
         assert (await self.reader.readexactly(len(expected))).lower() == expected
 
     async def hears_all(self) -> bytes:
-        """Return what comes until the other side ends the connection."""
+        """Return the bytes received until the listener closes the connection."""
         try:
             return (await self.reader.read()).lower()
         except ConnectionError:
@@ -135,11 +135,11 @@ async def public(
             serving.cancel()
 
 
-# --- what gets in --------------------------------------------------------------------------------
+# --- accepted requests --------------------------------------------------------------------------------
 
 
 async def test_a_webhook_is_answered_and_the_connection_serves_the_next() -> None:
-    """The whole answer is a status: no body, no name of a server, no date. S2-01."""
+    """The answer is only a status: no body, server name or date. S2-01."""
     async with public() as rig, calling(rig.listener) as peer:
         await peer.sends(post(b"one", x_secret="s"))
         await peer.hears(OK)
@@ -150,7 +150,7 @@ async def test_a_webhook_is_answered_and_the_connection_serves_the_next() -> Non
     assert rig.listener.refused == {}
 
 
-async def test_a_body_in_pieces_is_taken_as_by_proxies() -> None:
+async def test_a_chunked_body_is_accepted_as_from_proxies() -> None:
     async with public() as rig, calling(rig.listener) as peer:
         head = "POST /hook?a=b HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n"
         await peer.sends(f"{head}expect: 100-continue\r\n\r\n".encode())
@@ -166,7 +166,7 @@ async def test_an_old_proxy_that_closes_after_each_request_is_served() -> None:
     assert answer == ended(200)
 
 
-async def test_over_tls_it_is_the_same() -> None:
+async def test_a_webhook_over_tls_is_answered_too() -> None:
     cert, key = str(CERTIFICATE / "cert.pem"), str(CERTIFICATE / "key.pem")
     async with public(cert_file=cert, key_file=key) as rig:
         async with calling(rig.listener, tls=True) as peer:
@@ -176,11 +176,11 @@ async def test_over_tls_it_is_the_same() -> None:
     assert rig.platform.bodies == [b"one"]
 
 
-# --- what does not -------------------------------------------------------------------------------
+# --- refused requests -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "raw_request",
     [
         b"GET /hook HTTP/1.1\r\nhost: x\r\n\r\n",
         b"GET / HTTP/1.1\r\nhost: x\r\n\r\n",
@@ -196,10 +196,10 @@ async def test_over_tls_it_is_the_same() -> None:
         post(path="http://x/hook"),
     ],
 )
-async def test_everything_else_is_nowhere(asked: bytes) -> None:
-    """Whoever scans learns nothing: a 404 without a body, for pages as for other methods (P4)."""
+async def test_every_other_request_is_a_404(raw_request: bytes) -> None:
+    """A scanner learns nothing: a 404 without a body, for pages and other methods alike (P4)."""
     async with public() as rig:
-        assert await rig.asks(asked) == ended(404)
+        assert await rig.asks(raw_request) == ended(404)
     assert rig.platform.heads == []
     assert rig.listener.refused == {"elsewhere": 1}
 
@@ -213,27 +213,27 @@ async def test_everything_else_is_nowhere(asked: bytes) -> None:
         b"POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: " + b"9" * 5000 + b"\r\n\r\n",
         b"POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
         b"POST /hook HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip\r\n\r\n",
-        # Where the body ends, a proxy in front may read otherwise (RFC 9112, 6.1).
+        # A proxy in front may find another end of the body (RFC 9112, 6.1).
         b"POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n"
         b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n",
         b"POST /hook HTTP/1.1\r\nx: " + b"x" * 20_000,
     ],
 )
-async def test_what_is_no_http_gets_no_answer(sent: bytes) -> None:
+async def test_bytes_that_are_no_http_get_no_answer(sent: bytes) -> None:
     async with public() as rig:
         assert await rig.asks(sent) == b""
     assert rig.platform.heads == []
     assert rig.listener.refused == {"garbled or slow": 1}
 
 
-async def test_whoever_only_looks_in_is_no_event() -> None:
+async def test_a_connection_without_a_request_is_not_logged() -> None:
     async with public() as rig, calling(rig.listener) as peer:
         peer.writer.write_eof()
         assert await peer.hears_all() == b""
         assert rig.listener.refused == {}
 
 
-async def test_a_body_that_is_said_to_be_too_large_is_not_read() -> None:
+async def test_a_body_declared_too_large_is_not_read() -> None:
     async with public(Bounds(body_bytes=10)) as rig:
         assert await rig.asks(post(b"12345678901")) == ended(413)
         assert await rig.asks(post(b"", content_length="9" * 20)) == ended(413)
@@ -249,8 +249,8 @@ async def test_a_body_without_a_size_is_read_up_to_the_bound() -> None:
     assert rig.platform.bodies == []
 
 
-async def test_a_stranger_who_is_known_by_the_head_sends_a_body_to_nobody() -> None:
-    """The answer comes before the body, of which no more than a little is ever taken."""
+async def test_the_body_of_a_request_refused_by_its_head_is_not_read() -> None:
+    """The answer is sent before the body, of which only a little is ever read."""
     async with public() as rig:
         with rig.listener.mount("/secret", rig.platform.refuse):
             async with calling(rig.listener) as peer:
@@ -261,8 +261,8 @@ async def test_a_stranger_who_is_known_by_the_head_sends_a_body_to_nobody() -> N
     assert rig.platform.bodies == []
 
 
-async def test_whoever_is_slow_is_cut_off() -> None:
-    """A head that does not end, a body that does not come, a connection that stands still."""
+async def test_slow_connections_are_cut() -> None:
+    """A head that does not end, a body that does not arrive, an idle connection."""
     async with public(Bounds(head_s=0.02)) as rig:
         assert await rig.asks(b"POST /hook HTTP/1.1\r\nhost:") == b""
     assert rig.listener.refused == {"garbled or slow": 1}
@@ -276,7 +276,7 @@ async def test_whoever_is_slow_is_cut_off() -> None:
     assert (rig.platform.bodies, rig.listener.refused) == ([b"{}"], {})
 
 
-async def test_a_body_that_is_cut_off_is_nobodys() -> None:
+async def test_a_truncated_body_reaches_no_hook() -> None:
     async with public() as rig, calling(rig.listener) as peer:
         await peer.sends(post(b"", content_length=2))
         peer.writer.write_eof()
@@ -285,8 +285,8 @@ async def test_a_body_that_is_cut_off_is_nobodys() -> None:
     assert rig.listener.refused == {"cut": 1}
 
 
-async def test_connections_that_are_held_open_keep_no_platform_out() -> None:
-    """When all are taken, the oldest that has brought nothing makes room."""
+async def test_held_connections_do_not_keep_a_platform_out() -> None:
+    """When all are taken, the oldest without a request is closed."""
     async with public(Bounds(connections=2)) as rig, calling(rig.listener) as proven:
         await proven.sends(post(b"one"))
         await proven.hears(OK)
@@ -300,8 +300,8 @@ async def test_connections_that_are_held_open_keep_no_platform_out() -> None:
     assert rig.listener.refused == {"crowded": 1}
 
 
-async def test_whoever_shakes_no_hand_counts_as_a_connection() -> None:
-    """Nothing is spent on more of them than on others; the oldest makes room for the next."""
+async def test_a_connection_without_a_tls_handshake_counts_too() -> None:
+    """They count towards the same limit; the oldest is closed for the next."""
     cert, key = str(CERTIFICATE / "cert.pem"), str(CERTIFICATE / "key.pem")
     async with (
         public(Bounds(connections=2), cert_file=cert, key_file=key) as rig,
@@ -316,7 +316,7 @@ async def test_whoever_shakes_no_hand_counts_as_a_connection() -> None:
     assert rig.listener.refused == {"crowded": 1}
 
 
-async def test_while_all_are_at_work_nobody_more_is_let_in() -> None:
+async def test_while_all_connections_are_busy_no_other_is_accepted() -> None:
     async with public(Bounds(connections=1)) as rig:
         rig.platform.may_go_on.clear()
         async with calling(rig.listener) as peer:
@@ -329,15 +329,15 @@ async def test_while_all_are_at_work_nobody_more_is_let_in() -> None:
 
 
 async def test_a_process_without_descriptors_accepts_again_when_it_has_some() -> None:
-    """Whoever waits meanwhile is served then, and the log says why they waited (P9)."""
+    """Connections that wait meanwhile are then served, and the log has the reason (P9)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with public(Bounds(full_s=0.0)) as rig:
-        # Connected by the system alone; opened before, for it needs a descriptor itself.
+        # The kernel alone accepts it; it is opened before, since it needs a descriptor itself.
         with socket.socket() as caller, socket.socket() as highest:
             resource.setrlimit(resource.RLIMIT_NOFILE, (highest.fileno() + 1, hard))
             try:
                 caller.connect(("127.0.0.1", rig.listener.port))
-                while "connection_not_accepted" not in rig.log.events():  # noqa: ASYNC110  a log wakes nobody
+                while "connection_not_accepted" not in rig.log.events():  # noqa: ASYNC110  the log has no event to wait for
                     await asyncio.sleep(0)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -349,27 +349,27 @@ async def test_a_process_without_descriptors_accepts_again_when_it_has_some() ->
     assert rig.platform.bodies == [b"one"]
 
 
-async def test_a_flood_fills_no_log() -> None:
+async def test_a_flood_does_not_fill_the_log() -> None:
     async with public() as rig:
         for _ in range(9):
             assert await rig.asks(post(b"secret", path="/nowhere")) == ended(404)
-    told = [fields["count"] for event, fields in rig.log.seen if event == "public_refused"]
-    assert told == [1, 2, 4, 8]
+    counts = [fields["count"] for event, fields in rig.log.seen if event == "public_refused"]
+    assert counts == [1, 2, 4, 8]
     assert "secret" not in repr(rig.log.seen)
 
 
 # --- hooks ---------------------------------------------------------------------------------------
 
 
-async def test_a_hook_says_when_to_come_again() -> None:
+async def test_a_hook_can_set_retry_after() -> None:
     async with public() as rig:
         rig.platform.answer = HookAnswer(status=503, retry_after_s=2)
         answer = await rig.asks(post())
     assert answer.splitlines()[2] == b"retry-after: 2"
 
 
-async def test_a_hook_gives_a_platform_its_words_back() -> None:
-    """As plain text, whatever they are."""
+async def test_a_hook_can_return_a_text() -> None:
+    """As plain text in every case."""
     async with public() as rig:
         rig.platform.answer = HookAnswer(body="<b>é</b>")
         head, _, body = (await rig.asks(post(connection="close"))).partition(b"\r\n\r\n")
@@ -378,8 +378,8 @@ async def test_a_hook_gives_a_platform_its_words_back() -> None:
     assert b"content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff" in head
 
 
-async def test_a_hook_that_fails_is_told_as_a_failure_and_serves_the_next() -> None:
-    """So that the platform sends it again; what failed is in the log, what was sent is not (P1)."""
+async def test_a_failing_hook_answers_500_and_serves_the_next() -> None:
+    """So the platform sends it again; the log has the error, and not the body (P1)."""
     async with public() as rig:
         rig.platform.fault = ChannelUnavailable("the store is away")
         assert await rig.asks(post(b"secret")) == ended(503)
@@ -391,14 +391,14 @@ async def test_a_hook_that_fails_is_told_as_a_failure_and_serves_the_next() -> N
     assert "secret" not in repr(rig.log.seen)
 
 
-async def test_a_hook_that_hangs_is_given_up_in_time_for_the_platform_to_hear() -> None:
+async def test_a_hanging_hook_is_given_up_before_the_platforms_timeout() -> None:
     async with public(Bounds(answer_s=0.02)) as rig:
         rig.platform.may_go_on.clear()
         assert await rig.asks(post()) == ended(503)
     assert rig.log.events() == ["hook_took_too_long"]
 
 
-async def test_a_path_is_one_channels_for_as_long_as_it_receives() -> None:
+async def test_a_path_belongs_to_one_channel_while_it_receives() -> None:
     async with public() as rig:
         with (
             pytest.raises(ConfigError, match="two channels"),
@@ -421,7 +421,7 @@ async def bound(port: int = 0, cert_file: str = "", key_file: str = "") -> Publi
     )
 
 
-async def test_a_taken_port_is_told_in_a_line_with_its_key() -> None:
+async def test_a_taken_port_is_reported_in_one_line_with_its_key() -> None:
     """P10: what is wrong, where, and what to do."""
     listener = await bound()
     with pytest.raises(PortInUse, match=r"set `public\.port` to a free one, or stop that"):
@@ -429,7 +429,7 @@ async def test_a_taken_port_is_told_in_a_line_with_its_key() -> None:
     listener.close()
 
 
-async def test_a_certificate_that_can_not_be_used_is_told_in_a_line(tmp_path: Path) -> None:
+async def test_an_unusable_certificate_is_reported_in_one_line(tmp_path: Path) -> None:
     cert, key = str(CERTIFICATE / "cert.pem"), str(CERTIFICATE / "key.pem")
     with pytest.raises(ConfigError, match=r"public\.key_file: `.*` can't be read: no such file"):
         await bound(cert_file=cert, key_file=str(tmp_path / "gone.pem"))
@@ -439,14 +439,14 @@ async def test_a_certificate_that_can_not_be_used_is_told_in_a_line(tmp_path: Pa
         await bound(cert_file=key, key_file=cert)
 
 
-async def test_what_was_opened_and_never_served_frees_its_port() -> None:
+async def test_a_listener_that_never_served_frees_its_port() -> None:
     listener = await bound()
     listener.close()
     (await bound(listener.port)).close()
 
 
 @pytest.mark.parametrize("path", ["", "/", "hook", "/a//b", "/a/", "/ä", "/a?b", "/a%20b"])
-async def test_an_odd_path_is_refused(path: str) -> None:
+async def test_an_invalid_path_is_refused(path: str) -> None:
     async def take(_request: HookRequest) -> HookAnswer:
         return HookAnswer()
 

@@ -42,7 +42,7 @@ def private(path: Path, content: bytes) -> SecretReference:
 
 
 def test_a_secret_shows_itself_only_when_asked() -> None:
-    """Neither printing, formatting nor a dataclass around it shows the value (P8)."""
+    """Printing, formatting and an enclosing dataclass do not show the value (P8)."""
     all_ = Resolved(values={"a": VALUE}, faults={})
 
     assert VALUE not in f"{all_} {all_!r} {[all_]}"
@@ -51,12 +51,12 @@ def test_a_secret_shows_itself_only_when_asked() -> None:
 # --- environment ---------------------------------------------------------------------------------
 
 
-def test_an_environment_variable_is_fetched() -> None:
+def test_an_environment_variable_is_resolved() -> None:
     """`{env="NAME"}` takes the value as it is."""
     assert resolved(SecretReference(env="NAME"), {"NAME": f" {VALUE} "}) == found(f" {VALUE} ")
 
 
-def test_a_variable_that_is_not_there_or_empty_is_a_fault() -> None:
+def test_a_missing_or_empty_variable_is_a_fault() -> None:
     """The line names the key, the variable and what to do."""
     reference = SecretReference(env="NAME")
 
@@ -71,10 +71,10 @@ def test_a_variable_that_is_not_there_or_empty_is_a_fault() -> None:
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-def test_a_private_file_is_fetched_without_what_editors_add(
+def test_a_private_file_is_resolved_without_editors_additions(
     tmp_path: Path, mark: bytes, end: bytes
 ) -> None:
-    """A line end, and Windows' Notepad a mark before it all: neither is part of the secret."""
+    """A line end, and a byte order mark of Windows' Notepad: neither is part of the secret."""
     reference = private(tmp_path / "secret", mark + VALUE.encode() + end)
 
     assert resolved(reference) == found(VALUE)
@@ -82,7 +82,7 @@ def test_a_private_file_is_fetched_without_what_editors_add(
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
 def test_a_file_that_others_can_read_is_a_fault(tmp_path: Path, mode: int) -> None:
-    """The line says which command mends it."""
+    """The line has the command that fixes it."""
     path = tmp_path / "secret"
     reference = private(path, VALUE.encode())
     path.chmod(mode)
@@ -91,7 +91,7 @@ def test_a_file_that_others_can_read_is_a_fault(tmp_path: Path, mode: int) -> No
 
 
 def test_credentials_of_the_service_manager_may_have_its_modes(tmp_path: Path) -> None:
-    """systemd keeps everybody else out of the directory instead."""
+    """systemd closes the directory to other users instead."""
     path = tmp_path / "secret"
     reference = private(path, VALUE.encode())
     path.chmod(0o440)
@@ -132,7 +132,7 @@ def test_files_that_hold_no_secret_are_faults(tmp_path: Path) -> None:
 
 
 def test_a_fault_hides_no_other_reference(tmp_path: Path) -> None:
-    """All faults come together, and what is sound is there (P10)."""
+    """All faults are reported together, and the valid references are resolved (P10)."""
     references = {
         "a": SecretReference(env="MISSING"),
         "b": private(tmp_path / "secret", VALUE.encode()),
@@ -152,7 +152,7 @@ def test_a_fault_hides_no_other_reference(tmp_path: Path) -> None:
 
 
 class Locked(Exception):
-    """What a keyring that can't be opened raises."""
+    """The exception of a keyring that can't be opened."""
 
 
 def fake_keyring(name: str, username: str) -> str | None:
@@ -177,7 +177,7 @@ def test_a_keyring_entry_is_fetched() -> None:
 
 @pytest.mark.usefixtures("keyring")
 def test_a_missing_or_locked_keyring_entry_is_a_fault() -> None:
-    """What a stranger's package says is kept out of the line; it may hold anything."""
+    """The foreign package's message is left out of the line; it may hold anything."""
     assert resolved(SecretReference(keyring="zeroclaw/other")) == fault(
         "keyring entry `zeroclaw/other` is missing; run `keyring set zeroclaw other`"
     )
@@ -204,14 +204,14 @@ def test_a_missing_or_locked_keyring_entry_is_a_fault() -> None:
 def test_without_the_optional_package_a_keyring_reference_is_a_fault(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType | None, line: str
 ) -> None:
-    """The line says what else may be used."""
+    """The line names the alternatives."""
     monkeypatch.setitem(sys.modules, "keyring", module)  # None makes an import fail
 
     assert resolved(SecretReference(keyring="zeroclaw/token")) == fault(line)
 
 
-def test_what_is_to_be_redacted_is_collected_once() -> None:
-    """Resolved secrets and what the environment calls a secret, without repeats (P8)."""
+def test_values_to_redact_are_collected_once() -> None:
+    """Resolved secrets and secret-looking variables of the environment, without repeats (P8)."""
     environment = {"A_TOKEN": VALUE, "B_PASSWORD": "another-value", "HOME": "/srv/nobody"}
 
     values = {"a": VALUE, "b": VALUE, "c": "third-value"}
@@ -228,15 +228,15 @@ def test_what_is_to_be_redacted_is_collected_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "said"),
+    ("reference", "text"),
     [
         (SecretReference(env="A_TOKEN"), '{env="A_TOKEN"}'),
         (SecretReference(file="/run/a"), '{file="/run/a"}'),
         (SecretReference(keyring="a/b"), '{keyring="a/b"}'),
     ],
 )
-def test_a_reference_is_said_as_the_configuration_writes_it(
-    reference: SecretReference, said: str
+def test_a_reference_is_shown_as_the_configuration_writes_it(
+    reference: SecretReference, text: str
 ) -> None:
-    """That is what stands on a card in place of a secret."""
-    assert str(reference) == said
+    """A card shows it in place of the secret."""
+    assert str(reference) == text

@@ -59,8 +59,8 @@ def mask(path: str, *, is_directory: bool = True, is_secret: bool = False) -> Ma
     return Mask(parts=tuple(path.split("/")), is_directory=is_directory, is_secret=is_secret)
 
 
-def test_the_whole_command_line_is_as_written_here() -> None:
-    """Whoever changes what a sandbox is changes this line too (design §6, Shell)."""
+def test_the_full_command_line_is_as_written_here() -> None:
+    """A change of the sandbox needs a change of this line (design §6, Shell)."""
     assert " ".join(argv()) == (
         "/usr/bin/bwrap --unshare-all --unshare-user --disable-userns --die-with-parent"
         " --cap-drop ALL --hostname sandbox --seccomp 9 --clearenv"
@@ -75,20 +75,20 @@ def test_the_whole_command_line_is_as_written_here() -> None:
     )
 
 
-def test_a_root_daemon_hands_the_command_to_nobody_first() -> None:
-    """What it is to see is laid out where everybody may go; the rest is as for any plain user."""
-    plain = " ".join(argv(masks=(mask("a/b"),)))
+def test_a_root_daemon_runs_the_command_as_the_user_nobody() -> None:
+    """Its files are laid out where every user may go; the rest is as for a plain user."""
+    command = " ".join(argv(masks=(mask("a/b"),)))
     assert " ".join(argv(masks=(mask("a/b"),), setpriv="/usr/bin/setpriv")) == (
         '/bin/sh -c chown 65533:65533 /proc/self/fd/1 2>&-; exec "$@" stage'
         " /usr/bin/bwrap --die-with-parent --dev-bind / / --tmpfs /mnt --bind /w /mnt/0 --"
         " /usr/bin/setpriv --reuid 65533 --regid 65533 --clear-groups --no-new-privs"
         " --inh-caps=-all --ambient-caps=-all --bounding-set=-all "
-        + plain.replace("--bind /w ", "--bind /mnt/0 ").replace("bind /w/a ", "bind /mnt/0/a ")
+        + command.replace("--bind /w ", "--bind /mnt/0 ").replace("bind /w/a ", "bind /mnt/0/a ")
     )
 
 
-def test_a_program_without_a_workspace_sees_what_it_is_made_of() -> None:
-    """Read-only and where it is, so that a path in it leads where it did."""
+def test_a_program_without_a_workspace_sees_its_own_files() -> None:
+    """Its files are read-only at the same paths."""
     box = Box(workspace=None, programs=(Path("/opt/x"),), limits=LIMITS)
     line = " ".join(sandbox.box_argv(SYSTEM, box, ("/opt/x/run",)))
     assert "--tmpfs /tmp --ro-bind /opt/x /opt/x --remount-ro / --chdir / -- " in line
@@ -99,7 +99,7 @@ def test_a_program_without_a_workspace_sees_what_it_is_made_of() -> None:
 
 
 def test_the_network_is_shared_only_when_granted() -> None:
-    """Granting it adds the network and what finds names and trusts servers, nothing else."""
+    """A grant adds the network and the files for DNS and TLS, nothing else."""
     added = set(argv(network=True)) - set(argv())
     assert added == {
         "--share-net",
@@ -129,7 +129,7 @@ def test_the_network_is_shared_only_when_granted() -> None:
     ],
 )
 def test_protected_places_are_mounted_over(places: tuple[Mask, ...], mounts: str) -> None:
-    """The outer ones; no directory above one can be renamed, but for a secret's mask."""
+    """The outermost ones; no directory above one can be renamed, except above a secret's mask."""
     line = " ".join(argv(masks=places))
     assert f"--bind /w /workspace {mounts} --remount-ro / " in line
 
@@ -168,17 +168,17 @@ GOOD = (
         ("", False, "it ended with 1 and no error"),
     ],
 )
-def test_the_self_test_is_judged_by_what_the_command_could_do(
+def test_the_self_test_is_judged_by_the_abilities_of_the_command(
     output: str, network: bool, fault: str | None
 ) -> None:
-    """Anything that it could see, reach or become is a leak, and silence is no proof."""
+    """Anything that it can see, reach or become is a leak, and no output is no proof."""
     judged = breach(output, network=network)
     assert (judged is None) == (fault is None)
     assert judged is None or re.search(fault or "", judged)
 
 
-def test_a_command_whose_file_is_roots_is_root() -> None:
-    """Whatever it calls itself in there."""
+def test_a_command_whose_files_belong_to_root_is_root() -> None:
+    """Whatever user id it has inside."""
     assert breach(GOOD, owner=0) == "the sandbox leaks: commands run as root"
 
 
@@ -186,17 +186,17 @@ def breach(
     output: str, *, ending: Ending = "exited", network: bool = False, owner: int = 1
 ) -> str | None:
     captured = Captured(head=output.encode(), tail=b"", dropped_bytes=0)
-    ended = ProcessEnd(ending=ending, status=1, output=captured, is_gone=True)
-    return sandbox.breach(ended, network=network, limits=LIMITS, owner=owner)
+    result = ProcessEnd(ending=ending, status=1, output=captured, is_gone=True)
+    return sandbox.breach(result, network=network, limits=LIMITS, owner=owner)
 
 
 @pytest.mark.parametrize("ending", ["timed_out", "flooded"])
 def test_a_self_test_that_does_not_end_has_failed(ending: Ending) -> None:
-    """All the right words don't help when it had to be killed."""
+    """Correct output does not count if it had to be killed."""
     assert breach(GOOD, ending=ending) is not None
 
 
-# Each is what a daemon would be told of a sandbox that lacks one thing.
+# Each is the self-test's message for a sandbox that lacks one part.
 @pytest.mark.needs("bwrap")
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -212,16 +212,16 @@ def test_a_self_test_that_does_not_end_has_failed(ending: Ending) -> None:
 async def test_the_self_test_names_what_a_sandbox_lacks(
     monkeypatch: pytest.MonkeyPatch, lacking: tuple[str, ...], instead: tuple[str, ...], fault: str
 ) -> None:
-    """Looked for in a real one, whose command line was robbed of it."""
-    whole = sandbox.box_argv
+    """Tested in a real sandbox, from whose command line the part was removed."""
+    box_argv = sandbox.box_argv
 
-    def robbed(*of: object, **more: object) -> tuple[str, ...]:
-        line = list(whole(*of, **more))  # pyright: ignore[reportArgumentType]
+    def without_part(*arguments: object, **options: object) -> tuple[str, ...]:
+        line = list(box_argv(*arguments, **options))  # pyright: ignore[reportArgumentType]
         [at] = [at for at in range(len(line)) if tuple(line[at : at + len(lacking)]) == lacking]
         line[at : at + len(lacking) + (lacking == ("--seccomp",))] = instead
         return tuple(line)
 
-    monkeypatch.setattr(sandbox, "box_argv", robbed)
+    monkeypatch.setattr(sandbox, "box_argv", without_part)
     tested = await sandbox.self_test()
     assert isinstance(tested, Broken)
     assert re.search(fault, tested.reason)
@@ -241,11 +241,11 @@ async def test_the_self_test_names_what_a_sandbox_lacks(
         ),
     ],
 )
-def test_where_root_is_not_quite_root_there_is_no_sandbox(
+def test_a_restricted_root_has_no_sandbox(
     tmp_path: Path, among: tuple[str, ...], reason: str
 ) -> None:
-    """In a container of one user, root can't become whom commands run as; without a capability it
-    can't go where they were. The daemon starts all the same."""
+    """In a container of one user, root can't become the user of commands; without a capability it
+    can't enter its directories. The daemon starts all the same."""
     test = (
         "import asyncio; from zeroclaw.host import sandbox; print(asyncio.run(sandbox.self_test()))"
     )
@@ -262,20 +262,20 @@ def test_where_root_is_not_quite_root_there_is_no_sandbox(
 @pytest.mark.needs("bwrap")
 @pytest.mark.parametrize("network", [False, True])
 async def test_the_sandbox_works_here(network: bool) -> None:
-    """The production command line keeps its word on this machine."""
+    """The production command line passes the self-test on this machine."""
     assert isinstance(await sandbox.self_test(network=network), System)
 
 
 async def test_a_command_that_is_stopped_as_it_starts_leaves_no_filter_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`/stop` may come at any instant, and a daemon runs for years."""
-    loop, make, made = asyncio.get_running_loop(), os.memfd_create, list[int]()
+    """`/stop` may arrive at any instant, and a daemon runs for years."""
+    loop, make, descriptors = asyncio.get_running_loop(), os.memfd_create, list[int]()
 
     def stopped_meanwhile(name: str) -> int:
-        made.append(make(name))
+        descriptors.append(make(name))
         loop.call_soon_threadsafe(running.cancel)
-        return made[0]
+        return descriptors[0]
 
     monkeypatch.setattr(os, "memfd_create", stopped_meanwhile)
     command = sandbox.run(
@@ -290,14 +290,14 @@ async def test_a_command_that_is_stopped_as_it_starts_leaves_no_filter_open(
         running = group.create_task(command)
     assert running.cancelled()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(made[0])
+        os.fstat(descriptors[0])
 
 
 @pytest.mark.parametrize(("present", "missing"), [((), "bubblewrap"), (("bwrap",), "util-linux")])
 async def test_a_missing_program_is_named_with_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, present: tuple[str, ...], missing: str
 ) -> None:
-    """The operator reads what to install."""
+    """The message tells the operator what to install."""
     make_programs(tmp_path, present, "exit 0")
     monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
     result = await sandbox.self_test()
@@ -306,7 +306,7 @@ async def test_a_missing_program_is_named_with_its_package(
 
 
 @pytest.mark.parametrize(
-    ("said", "guess"),
+    ("output", "guess"),
     [
         (
             "bwrap: setting up uid map: Permission denied",
@@ -318,14 +318,14 @@ async def test_a_missing_program_is_named_with_its_package(
         ),
     ],
 )
-async def test_a_bubblewrap_that_may_not_work_here_is_broken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, guess: str
+async def test_a_bubblewrap_without_permission_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str, guess: str
 ) -> None:
-    """Its own words reach the operator, who learns which switch or limit of the machine it is."""
-    make_programs(tmp_path, ("bwrap", "prlimit", "setpriv"), f"echo '{said}' >&2; exit 1")
+    """The operator gets its message, and the switch or limit of the machine behind it."""
+    make_programs(tmp_path, ("bwrap", "prlimit", "setpriv"), f"echo '{output}' >&2; exit 1")
     monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
     assert await sandbox.self_test() == Broken(
-        reason=f"the sandbox does not start, {guess}: `{said}`"
+        reason=f"the sandbox does not start, {guess}: `{output}`"
     )
 
 
@@ -338,8 +338,8 @@ def make_programs(directory: Path, names: tuple[str, ...], script: str) -> None:
 UNIT = Path(__file__).parents[3] / "deploy" / "zeroclaw.service"
 
 
-def test_the_service_is_not_root_and_leaves_the_sandbox_what_it_needs() -> None:
-    """What hides parts of /proc forbids a new one, and a filter of ours would meet systemd's."""
+def test_the_service_is_not_root_and_allows_the_sandbox() -> None:
+    """An option that hides parts of /proc forbids a new one; systemd's filter would precede ours."""
     lines = UNIT.read_text(encoding="utf-8").splitlines()
     settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
     assert settings["User"] not in {"", "root", "0"}
@@ -354,17 +354,15 @@ def test_the_service_is_not_root_and_leaves_the_sandbox_what_it_needs() -> None:
 @pytest.mark.needs("unshare")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root hides a part of /proc")
 @pytest.mark.parametrize(("hidden", "starts"), [("", True), ("/proc/kmsg", False)])
-def test_a_service_manager_that_hides_a_part_of_proc_leaves_no_sandbox(
-    hidden: str, starts: bool
-) -> None:
-    """So the settings above are not for taste; it is `ProtectKernelLogs` that hides this one."""
+def test_a_service_that_hides_a_part_of_proc_has_no_sandbox(hidden: str, starts: bool) -> None:
+    """So the settings above are necessary; `ProtectKernelLogs` hides this one."""
     hide = f"mount --bind /dev/null {hidden}" if hidden else "true"
     user = "setpriv --reuid 1234 --regid 1234 --clear-groups"
     box = "bwrap --unshare-all --unshare-user --ro-bind / / --proc /proc /bin/true"
-    ended = subprocess.run(
+    result = subprocess.run(
         ("unshare", "--mount", "sh", "-c", f"{hide}; cd /; {user} {box}"), check=False
     )
-    assert (ended.returncode == 0) == starts
+    assert (result.returncode == 0) == starts
 
 
 # --- the filter of system calls: the program is run here, by the rules of seccomp(2) --------------
@@ -375,9 +373,11 @@ machines = pytest.mark.parametrize("machine", sorted(MACHINES))
 
 def judged(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
     """Run the program on one system call, as the kernel does."""
-    made = program(machine)
-    assert made is not None
-    code = [struct.unpack_from("<HBBI", made, at) for at in range(0, len(made), 8)]
+    filter_program = program(machine)
+    assert filter_program is not None
+    code = [
+        struct.unpack_from("<HBBI", filter_program, at) for at in range(0, len(filter_program), 8)
+    ]
     padded = (*arguments, *(0,) * (6 - len(arguments)))
     audit = MACHINES[machine].audit if audit is None else audit
     data = struct.pack("<IIQ6Q", number, audit, 0, *padded)
@@ -401,8 +401,8 @@ def judged(machine: str, number: int, *arguments: int, audit: int | None = None)
 
 
 @machines
-def test_what_only_an_attacker_needs_is_denied(machine: str) -> None:
-    """By whatever arguments."""
+def test_calls_that_only_attackers_need_are_denied(machine: str) -> None:
+    """With any arguments."""
     for table, answer in ((DENIED, DENY), (ABSENT, MISSING)):
         for name, numbers in table.items():
             if (number := numbers[COLUMNS[machine]]) is not None:
@@ -410,8 +410,8 @@ def test_what_only_an_attacker_needs_is_denied(machine: str) -> None:
 
 
 @machines
-def test_another_table_of_calls_is_no_way_around(machine: str) -> None:
-    """32-bit programs, x32, another processor: they end. What is newer than the tables is not."""
+def test_another_call_table_does_not_bypass_the_filter(machine: str) -> None:
+    """32-bit programs, x32, another processor: killed. Calls newer than the tables are not allowed."""
     assert judged(machine, 0, audit=0x40000003) == KILL
     assert judged(machine, 0x40000000 | 250) == KILL
     assert judged(machine, NEWEST + 1) == MISSING
@@ -427,10 +427,8 @@ HIGH = st.integers(0, 2**32 - 1).map(lambda high: high << 32)
     "name", ["chmod", "fchmod", "fchmodat", "fchmodat2", "mknod", "mknodat", "creat"]
 )
 @given(mode=st.integers(0, 0o1777), bits=SET_ID, high=HIGH)
-def test_no_mode_gets_the_bits_that_lend_an_owners_rights(
-    machine: str, name: str, mode: int, bits: int, high: int
-) -> None:
-    """Whatever else is in the word, and beyond it, where the kernel does not look."""
+def test_no_mode_gets_set_id_bits(machine: str, name: str, mode: int, bits: int, high: int) -> None:
+    """With any other bits in the word, and above it, where the kernel does not look."""
     numbers, _ = LIMITED[name]
     number = numbers[COLUMNS[machine]]
     if number is None:
@@ -443,10 +441,10 @@ def test_no_mode_gets_the_bits_that_lend_an_owners_rights(
 
 @machines
 @given(mode=st.integers(0, 0o1777), bits=SET_ID, flags=st.sampled_from([0x40, 0x410000, 0x42]))
-def test_no_file_is_opened_into_being_with_them(
+def test_no_file_is_created_with_set_id_bits(
     machine: str, mode: int, bits: int, flags: int
 ) -> None:
-    """Only where a file is made: else what stands in the mode's place is anything."""
+    """Only if the call makes a file: otherwise the mode argument is arbitrary."""
     for name, at in (("open", 1), ("openat", 2)):
         number = LIMITED[name][0][COLUMNS[machine]]
         if number is not None:
@@ -486,7 +484,7 @@ def test_no_file_is_opened_into_being_with_them(
 def test_some_calls_are_denied_by_their_arguments(
     machine: str, name: str, arguments: tuple[int, ...], answer: int
 ) -> None:
-    """Devices, namespaces, a terminal's input, another kind of process, sockets without a place."""
+    """Devices, namespaces, a terminal's input, another kind of process, sockets of unknown families."""
     number = LIMITED[name][0][COLUMNS[machine]]
     assert number is not None
     assert judged(machine, number, *arguments) == answer
@@ -495,7 +493,7 @@ def test_some_calls_are_denied_by_their_arguments(
 @machines
 @given(number=st.integers(0, NEWEST))
 def test_everything_else_is_allowed(machine: str, number: int) -> None:
-    """A program that does its work never meets the filter."""
+    """The filter does not affect ordinary programs."""
     tables = [*DENIED.values(), *ABSENT.values(), *(numbers for numbers, _ in LIMITED.values())]
     if number not in {numbers[COLUMNS[machine]] for numbers in tables}:
         assert judged(machine, number, 2**64 - 1, 2**64 - 1, 2**64 - 1) == ALLOW
@@ -503,7 +501,7 @@ def test_everything_else_is_allowed(machine: str, number: int) -> None:
 
 @pytest.mark.needs("libseccomp")
 def test_the_numbers_are_those_of_a_library_that_knows_them() -> None:
-    """`libseccomp` knows every number but those that are newer than it."""
+    """`libseccomp` knows every number except those newer than itself."""
     library = ctypes.CDLL(find_library("seccomp"))
     tables = {**DENIED, **ABSENT, **{name: numbers for name, (numbers, _) in LIMITED.items()}}
     for machine, column in COLUMNS.items():
@@ -511,6 +509,6 @@ def test_the_numbers_are_those_of_a_library_that_knows_them() -> None:
             known = library.seccomp_syscall_resolve_name_arch(
                 ctypes.c_uint32(MACHINES[machine].audit), name.encode()
             )
-            if known >= 0:  # else it does not exist there
+            if known >= 0:  # otherwise it does not exist there
                 assert numbers[column] == known, (machine, name)
     assert errno.EPERM == DENY & 0xFFFF

@@ -43,30 +43,30 @@ WORDS: dict[str, object] = {
 
 
 def words(directory: Path) -> Path:
-    """Write it."""
+    """Write the tokenizer's file."""
     path = directory / "tokenizer.json"
     path.write_text(json.dumps(WORDS))
     return path
 
 
 async def test_each_text_is_counted_by_itself(tmp_path: Path) -> None:
-    """None is cut or filled, whatever the file asks for; a mark is the plain text that it is here."""
+    """Texts are not truncated or padded, even if the file says so; special tokens are plain text."""
     tokenizer = await asyncio.to_thread(FileTokenizer, words(tmp_path))
     texts = ("", "one", "one two three four five six", "<|im_start|>", "a \ud83d", "b " * 40_000)
     assert await tokenizer.count(texts) == (0, 1, 6, 3, 2, 40_000)
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[]", "not JSON", "[" * 10_000, "\x00"])
-def test_a_file_that_is_no_tokenizer_is_told(tmp_path: Path, body: str) -> None:
-    """In one line that says what to name instead."""
+def test_a_file_that_is_no_tokenizer_is_reported(tmp_path: Path, body: str) -> None:
+    """In one line that says which file to name instead."""
     path = tmp_path / "tokenizer.json"
     path.write_text(body)
     with pytest.raises(Refused, match=r"is no tokenizer: name the `tokenizer\.json`"):
         FileTokenizer(path)
 
 
-def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
-    """It may be away, or far too large to be one."""
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
+    """It may be missing, or far too large."""
     with pytest.raises(Refused, match="can't be read: no such file"):
         FileTokenizer(tmp_path / "tokenizer.json")
     path = tmp_path / "model.gguf"
@@ -79,14 +79,14 @@ def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
 def test_without_the_package_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is imported when a file is named, and never else."""
+    """The package is imported only when a file is named."""
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(Refused, match="install the extra `tokenizer`"):
         FileTokenizer(words(tmp_path))
 
 
 def test_a_bad_file_is_one_fault_of_the_configuration(tmp_path: Path) -> None:
-    """With its key's path, for each provider; a good one is kept for it."""
+    """With its key path, for each provider; a valid one is kept."""
     good = words(tmp_path)
     text = f'[provider]\ntokenizer = "{good}"\n[compaction.provider]\nkind = "local"\ntokenizer = "gone"'
     with pytest.raises(ConfigError) as raised:
