@@ -1,4 +1,4 @@
-"""What a channel is opened with where a test needs nothing of the house behind it."""
+"""The context of a channel, for tests that need nothing else of the daemon."""
 
 from contextlib import AbstractContextManager
 
@@ -15,7 +15,7 @@ async def no_transcript(address: Address, after: str) -> tuple[TranscriptItem, .
 
 
 class NoMount:
-    """Fails the test of a channel that mounts something; a harness overrides what its channel mounts."""
+    """Fails if a channel mounts something; a harness overrides the methods that its channel calls."""
 
     def web(self, prefix: str, application: object) -> str:
         raise NotImplementedError

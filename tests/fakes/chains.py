@@ -1,4 +1,4 @@
-"""A whole chain of the audit, checked at once; the daemon takes the same steps slice by slice."""
+"""Verifies a whole audit chain at once; the daemon does the same slice by slice."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast

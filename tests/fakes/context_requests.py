@@ -1,4 +1,4 @@
-"""What a Context Provider is asked about, in tests."""
+"""Requests to context providers, for tests."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ HERE = ConversationId("01C")
 def context_request(
     person: str = "Sam", *, has_tools: bool = False, group: bool = False
 ) -> ContextRequest:
-    """A request of a person's turn in a chat on Telegram."""
+    """Return a request for a person's turn in a chat on Telegram."""
     return ContextRequest(
         conversation=HERE,
         principal=Principal(

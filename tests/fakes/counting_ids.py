@@ -1,4 +1,4 @@
-"""Ids that count: the same in every run, sorted by time of making like the real ones."""
+"""Ids that count: the same in every run, and sorted by creation time like the real ones."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ RANDOM_BITS = 80
 
 
 class CountingIds:
-    """Hands out 1, 2, 3 … in the shape of ulids, and tokens that nobody would guess.
+    """Returns 1, 2, 3 … in the form of ulids, and tokens that are hard to guess.
 
     With a clock they begin with its time, as the real ones do.
     """
@@ -34,7 +34,7 @@ class CountingIds:
 
 
 def numbered_ulid(number: int) -> str:
-    """The `number`th ulid that a `CountingIds` makes."""
+    """Return the `number`th ulid of a `CountingIds`."""
     characters: list[str] = []
     for _ in range(ULID_CHARS):
         number, digit = divmod(number, len(CROCKFORD))

@@ -1,5 +1,5 @@
-"""Write a word so that a channel's Markdown, or a reader's eye, makes the word of it again."""
-# ruff: noqa: RUF001  they are to be mistaken for one another
+"""Disguises a word so that a channel's Markdown, or a reader's eye, turns it back into the word."""
+# ruff: noqa: RUF001  the characters are lookalikes on purpose
 
 import re
 import unicodedata
@@ -25,8 +25,8 @@ _ALIKE = {
 }
 _MORE = {"C": "\u03f9", "c": "\u03f2", "i": "\u02db", "l": "\u05d5", "o": "\u05e1", "v": "\u05d8"}
 _BACK = {alike: sign for table in (_ALIKE, _MORE) for sign, alike in table.items()}
-_UNSEEN = "\u00ad\u200b\u200d\u2060\ufe0f\u034f\u3164\U000e0041\u0301\u0336"
-_AROUND = (
+_INVISIBLE = "\u00ad\u200b\u200d\u2060\ufe0f\u034f\u3164\U000e0041\u0301\u0336"
+_MARKUP = (
     *("**{}**", "*{}*", "__{}__", "_{}_", "`{}`", "~~{}~~", "||{}||", "[{}](https://a.example/b)"),
     *(
         "<b>{}</b>",
@@ -54,24 +54,24 @@ def _forms(sign: str) -> list[str]:
 
 @st.composite
 def disguised(draw: st.DrawFn, word: str) -> str:
-    """A word, some of its signs written in another way, and some runs of them in markup."""
-    calm = draw(st.booleans())
-    pieces = [sign if calm else draw(st.sampled_from(_forms(sign))) for sign in word]
+    """Draw a word with some signs disguised, and some runs of signs in markup."""
+    is_plain = draw(st.booleans())
+    pieces = [sign if is_plain else draw(st.sampled_from(_forms(sign))) for sign in word]
     for _ in range(draw(st.integers(0, 3))):
-        at = draw(st.integers(0, len(pieces) - 1))
-        pieces[at] += draw(st.sampled_from(_UNSEEN))
+        index = draw(st.integers(0, len(pieces) - 1))
+        pieces[index] += draw(st.sampled_from(_INVISIBLE))
     for _ in range(draw(st.integers(0, 3))):
         start = draw(st.integers(0, len(pieces) - 1))
         end = draw(st.integers(start + 1, len(pieces)))
-        around = draw(st.sampled_from(_AROUND))
-        pieces[start:end] = [around.format("".join(pieces[start:end]))]
+        markup = draw(st.sampled_from(_MARKUP))
+        pieces[start:end] = [markup.format("".join(pieces[start:end]))]
     return "".join(pieces)
 
 
 def read(shown: str) -> str:
-    """What a person makes of a text, by a way of its own: letters and digits in ASCII, small."""
-    seen = unicodedata.normalize("NFKD", "".join(_BACK.get(sign, sign) for sign in shown))
-    return re.sub("[^a-z0-9]", "", "".join(_BACK.get(sign, sign) for sign in seen).lower())
+    """Return a text as a person reads it, by other means than the product: lower-case ASCII."""
+    normal = unicodedata.normalize("NFKD", "".join(_BACK.get(sign, sign) for sign in shown))
+    return re.sub("[^a-z0-9]", "", "".join(_BACK.get(sign, sign) for sign in normal).lower())
 
 
 LISTED = """

@@ -1,4 +1,4 @@
-"""A terminal that draws what is written to it, with a keyboard: `pyte`'s, for prompt_toolkit."""
+"""A terminal with a screen and a keyboard, for prompt_toolkit; `pyte` draws it."""
 
 import asyncio
 from collections.abc import Generator
@@ -18,7 +18,7 @@ class EmulatedTerminal:
     """A screen with the rows that have scrolled away, and a keyboard.
 
     Attributes:
-        keyboard: What programs read keys from.
+        keyboard: The input that programs read.
     """
 
     def __init__(self, keyboard: PipeInput, *, columns: int, rows: int) -> None:
@@ -28,7 +28,7 @@ class EmulatedTerminal:
         self._drawn = asyncio.Event()
 
     def output(self) -> Output:
-        """What programs draw on; never a mouse, nor a question about the cursor."""
+        """Return the output that programs draw on; it has no mouse and no cursor reports."""
         return Vt100_Output(
             self,  # pyright: ignore[reportArgumentType] - of a text file it only writes and flushes
             lambda: Size(rows=self._screen.lines, columns=self._screen.columns),
@@ -38,9 +38,9 @@ class EmulatedTerminal:
         )
 
     def write(self, data: str) -> None:
-        # It would drop what follows a sign without width; many terminals draw such a sign as nothing.
-        seen = (one for one in data if wcwidth(one) or combining(one))
-        self._stream.feed("".join(seen))
+        # pyte drops the text after a sign without width; many terminals draw such a sign as nothing.
+        visible = (sign for sign in data if wcwidth(sign) or combining(sign))
+        self._stream.feed("".join(visible))
         self._drawn.set()
 
     def flush(self) -> None:
@@ -51,38 +51,40 @@ class EmulatedTerminal:
         self.keyboard.send_text(keys)
 
     def resize(self, *, columns: int, rows: int) -> None:
-        """Cut the rows that are too long, as xterm does; the program is not told."""
+        """Cut the rows that are too long, as xterm does, without notifying the program."""
         self._screen.resize(rows, columns)
 
     @property
     def rows(self) -> list[str]:
-        """Every row that was ever printed, and the screen's."""
+        """All rows: those that have scrolled away, and the screen's."""
         above = [
-            "".join(row[at].data for at in range(self._screen.columns))
+            "".join(row[column].data for column in range(self._screen.columns))
             for row in self._screen.history.top
         ]
         return [row.rstrip() for row in (*above, *self._screen.display)]
 
     @property
     def text(self) -> str:
-        """The rows down to the last one that shows something."""
+        """The rows down to the last one that is not blank."""
         return "\n".join(self.rows).rstrip()
 
     @property
     def inverse(self) -> list[str]:
-        """What is in inverse in each row of the screen that has some."""
+        """The inverse text of each row of the screen that has some."""
         rows = [self._screen.buffer[number] for number in range(self._screen.lines)]
-        shown = [
-            "".join(row[at].data for at in range(self._screen.columns) if row[at].reverse)
+        texts = [
+            "".join(
+                row[column].data for column in range(self._screen.columns) if row[column].reverse
+            )
             for row in rows
         ]
-        return [one for one in shown if one]
+        return [text for text in texts if text]
 
     @property
     def colours(self) -> set[str]:
-        """The colours of what the screen shows."""
+        """The colours on the screen."""
         rows = [self._screen.buffer[number] for number in range(self._screen.lines)]
-        return {row[at].fg for row in rows for at in range(self._screen.columns)}
+        return {row[column].fg for row in rows for column in range(self._screen.columns)}
 
     async def sees(self, text: str) -> None:
         """Wait until the screen shows a text."""
@@ -91,7 +93,7 @@ class EmulatedTerminal:
             await self._drawn.wait()
 
     async def sees_no(self, text: str) -> None:
-        """Wait until it does not."""
+        """Wait until the screen does not show a text."""
         while text in self.text:
             self._drawn.clear()
             await self._drawn.wait()

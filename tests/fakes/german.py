@@ -1,4 +1,4 @@
-"""Tells English words of the catalogue from German ones, in what somebody reads."""
+"""Finds English words of the catalogue in a German text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Sentence
 
-# Whole words alone: a hash such as `5be7…` has letters in a row, and says nothing.
+# Whole words only: a hash such as `5be7…` has several letters in a row too.
 _WORD = re.compile(r"\b[^\W\d_]{2,}\b")
 _FACT = re.compile(r"\{\w+\}|`[^`]*`")
 
@@ -32,4 +32,4 @@ _ALL = [
     if isinstance(value, Sentence)
     for form in _forms(value)
 ]
-_ENGLISH = _words(one.en for one in _ALL) - _words(one.de for one in _ALL)
+_ENGLISH = _words(form.en for form in _ALL) - _words(form.de for form in _ALL)

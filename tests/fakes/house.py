@@ -1,12 +1,12 @@
-"""A whole house over fakes: the real rooms and the real wiring, no socket and no wall clock.
+"""The whole daemon over fakes: the real rooms and the real wiring, no socket and no wall clock.
 
     world = World(tmp_path)
     async with world.running() as house:
         await house.say("hello")
         assert house.texts() == ["ok"]
 
-Leaving the block is a `kill -9`: what was committed stays, and the next `running` is a restart. The
-clock stands still until `advance`, so a deadline or a back-off never passes by itself.
+Leaving the block is a `kill -9`: commits stay, and the next `running` is a restart. The clock stands
+still until `advance`, so a deadline or a back-off never passes by itself.
 """
 
 import asyncio
@@ -70,17 +70,17 @@ from zeroclaw.value import replace
 
 
 class World:
-    """What outlives a restart: the store, the platforms, the model, the time.
+    """Everything that outlives a restart: the store, the platforms, the model, the time.
 
     Attributes:
-        config: As the next process reads it, and a reload.
-        adapters: What makes a real channel, in place of the platform of the same name.
-        local: The names of platforms whose every sender is the operator.
-        others: Real tools, beside the fakes.
-        context: What other packages add to requests.
-        facts: What the parts logged, and `stopped` for a process that ended as it should.
-        ready: What each process told when it was up.
-        contexts: What each platform's adapter was handed last.
+        config: The configuration that the next process, or a reload, reads.
+        adapters: Functions that make a real channel, in place of the platform of the same name.
+        local: The names of platforms on which every sender is the operator.
+        others: Real tools, in addition to the fakes.
+        context: The context providers of other packages.
+        facts: The log, with `stopped` for a process that ended as it should.
+        ready: The facts that each process reported when it was up.
+        contexts: The newest context of each platform's adapter.
     """
 
     def __init__(
@@ -111,13 +111,13 @@ class World:
             self.add_platform(name)
 
     def add_platform(self, name: str, capabilities: Capabilities = CAPABILITIES) -> ScriptedChannel:
-        """Make a platform, or make it anew with other capabilities."""
-        made = ScriptedChannel(clock=self.clock, capabilities=capabilities, name=name)
-        self.platforms[name] = made
-        return made
+        """Make a platform, or replace it by one with other capabilities."""
+        platform = ScriptedChannel(clock=self.clock, capabilities=capabilities, name=name)
+        self.platforms[name] = platform
+        return platform
 
     def add_channel(self, name: str) -> None:
-        """Configure one more platform, for the next process."""
+        """Configure another platform, for the next process."""
         self.configure(channels={**self.config.channels, name: ChannelSettings()})
         self.add_platform(name)
 
@@ -126,17 +126,17 @@ class World:
         self.config = self.config.model_copy(update=settings)
 
     async def halt(self, by: str) -> None:
-        """Turn the switch while no process runs."""
+        """Halt the bot while no process runs."""
         await self.store.write(halt_put(Halt(by=by, at=self.clock.now())))
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["House"]:
-        """One process; leaving it kills it."""
+        """Run a process; leaving the block kills it."""
         loop = asyncio.get_running_loop()
         threads = Threads()
         loop.set_default_executor(threads)
         async with asyncio.TaskGroup() as owner:
-            made: asyncio.Future[House] = loop.create_future()
+            started: asyncio.Future[House] = loop.create_future()
 
             async def process() -> None:
                 try:
@@ -144,14 +144,14 @@ class World:
                         hooks = Hooks(on_ready=self.ready.append, stop=asyncio.Event())
                         parts = self._parts()
                         daemon = Daemon(parts, hooks, group)
-                        made.set_result(House(self, daemon, parts, hooks, threads))
+                        started.set_result(House(self, daemon, parts, hooks, threads))
                         await daemon.live()
                 except* Stopped:
                     self.facts("stopped")
 
             task = owner.create_task(process(), name="process")
             try:
-                house = await made
+                house = await started
                 await house.settle()
                 yield house
             finally:
@@ -206,9 +206,9 @@ class World:
 
 
 class House:
-    """One process, as tests talk to it.
+    """One process, with the people who write to it.
 
-    People are named by their sender ids; `ada` is the operator. Without `room` they talk in their
+    People are named by their sender ids; `ada` is the operator. Without `room` they write in their
     own direct chat; `room/1` is a thread of the room.
     """
 
@@ -226,7 +226,7 @@ class House:
     # --- time ----------------------------------------------------------------------------------
 
     async def settle(self) -> None:
-        """Let everything happen that needs no time."""
+        """Wait until nothing more happens without time passing."""
         await self.world.clock.settle()
         while self._threads.has_news():
             await self._threads.catch_up()
@@ -253,11 +253,11 @@ class House:
     async def say(
         self, text: str, who: str = "ada", *, room: str = "", channel: str = "chat"
     ) -> Admission:
-        """Write a message or a command, and wait until nothing more happens."""
+        """Send a message or a command, and settle."""
         return await self.event(self.said(text), who, room=room, channel=channel)
 
     async def edit(self, message: str, text: str, who: str = "ada", *, room: str = "") -> Admission:
-        """Change what was said; `message` is `p1` for the first event of the world."""
+        """Edit a message; `message` is `p1` for the first event of the world."""
         return await self.event(Edited(message=message, said=Said(text=text)), who, room=room)
 
     async def withdraw(self, message: str, who: str = "ada", *, room: str = "") -> Admission:
@@ -273,15 +273,19 @@ class House:
         reason: str = "",
         channel: str = "chat",
     ) -> str:
-        """Answer a call of the newest card in somebody's chat; return the toast."""
-        shown = [one for one in self._standing(at or who, "", channel) if one.card is not None]
-        card = shown[-1].card
+        """Answer a call of the newest card in a person's chat; return the toast."""
+        cards = [
+            message
+            for message in self._messages(at or who, "", channel)
+            if message.card is not None
+        ]
+        card = cards[-1].card
         assert card is not None
         pressed = Pressed(
-            approval=card.calls[call].approval, choice=choice, reason=reason, card=shown[-1].ref
+            approval=card.calls[call].approval, choice=choice, reason=reason, card=cards[-1].ref
         )
-        told = await self.event(pressed, who, channel=channel)
-        return told.text if isinstance(told, Answered) else ""
+        admission = await self.event(pressed, who, channel=channel)
+        return admission.text if isinstance(admission, Answered) else ""
 
     def said(self, text: str) -> Body:
         if text.startswith("/"):
@@ -293,18 +297,18 @@ class House:
         return Command(name=name, rest=rest)
 
     def pressed(self, choice: Choice = "once", *, call: int = 0) -> Pressed:
-        """A press on Ada's newest card."""
+        """Return a press on Ada's newest card."""
         return Pressed(approval=self.card().calls[call].approval, choice=choice)
 
     async def say_and_die(self, text: str, *files: Attachment) -> None:
-        """Write a message or a command; some commit never returns, see `MemoryStore.cut_after`."""
+        """Send a message or a command; some commit never returns, see `MemoryStore.cut_after`."""
         await self._and_die(replace(self.envelope(self.said(text)), attachments=files))
 
     def watch(self) -> list[Event]:
-        """All events of the turns from now on."""
-        seen: list[Event] = []
-        self.services.bus.subscribe(seen.append)
-        return seen
+        """Return a list that collects the events of turns from now on."""
+        events: list[Event] = []
+        self.services.bus.subscribe(events.append)
+        return events
 
     async def press_and_die(self) -> None:
         """Press approve; some commit never returns, see `MemoryStore.cut_after`."""
@@ -312,23 +316,23 @@ class House:
 
     async def _and_die(self, envelope: Envelope) -> None:
         async with asyncio.TaskGroup() as group:
-            said = group.create_task(self.services.ingress.admit(envelope))
+            admission = group.create_task(self.services.ingress.admit(envelope))
             await self.settle()
-            said.cancel()
+            admission.cancel()
 
     async def event(
         self, body: Body, who: str = "ada", *, room: str = "", channel: str = "chat", key: str = ""
     ) -> Admission:
-        """Hand an event to the adapter, and wait until nothing more happens."""
+        """Give an event to the adapter, and settle."""
         envelope = self.envelope(body, who, room=room, channel=channel, key=key)
-        told = await self.world.platforms[channel].say(envelope)
+        admission = await self.world.platforms[channel].say(envelope)
         await self.settle()
-        return told
+        return admission
 
     def envelope(
         self, body: Body, who: str = "ada", *, room: str = "", channel: str = "chat", key: str = ""
     ) -> Envelope:
-        """An event as the adapter decoded it; the n-th one's message is `p<n>`."""
+        """Return an event as the adapter decodes it; the n-th one's message is `p<n>`."""
         number = next(self.world.numbers)
         return Envelope(
             address=self.place(who, room, channel),
@@ -338,83 +342,89 @@ class House:
             message=f"p{number}",
         )
 
-    # --- what stands ---------------------------------------------------------------------------
+    # --- the chats -----------------------------------------------------------------------------
 
     def texts(self, who: str = "ada", *, room: str = "", channel: str = "chat") -> list[str]:
-        """What stands in a chat."""
-        return [shown.text for shown in self._standing(who, room, channel)]
+        """Return the texts of the messages in a chat."""
+        return [shown.text for shown in self._messages(who, room, channel)]
 
     def receipts(self, who: str = "ada", *, back: int = 1) -> tuple[CheckedReceipt, ...]:
-        """What a message in somebody's chat proves, the newest or one that is further back."""
-        return self._standing(who, "", "chat")[-back].receipts
+        """Return the receipts of a message in a person's chat: the newest, or one further back."""
+        return self._messages(who, "", "chat")[-back].receipts
 
     def card(self, who: str = "ada", *, channel: str = "chat") -> Card:
-        """The newest card in somebody's chat."""
-        return [one.card for one in self._standing(who, "", channel) if one.card is not None][-1]
+        """Return the newest card in a person's chat."""
+        return [
+            message.card for message in self._messages(who, "", channel) if message.card is not None
+        ][-1]
 
     def outcome(self, who: str = "ada", *, channel: str = "chat") -> Outcome | None:
-        """What the newest card shows of its end."""
-        shown = [one for one in self._standing(who, "", channel) if one.card is not None]
-        return shown[-1].outcome
+        """Return the outcome that the newest card shows."""
+        cards = [
+            message for message in self._messages(who, "", channel) if message.card is not None
+        ]
+        return cards[-1].outcome
 
     def endings(self, who: str = "ada", *, channel: str = "chat") -> list[tuple[str, str]]:
-        """How the calls of the newest card ended, and by whom."""
+        """Return how each call of the newest card ended, and who ended it."""
         outcome = self.outcome(who, channel=channel)
         return [] if outcome is None else [(end.how, end.by) for end in outcome.endings]
 
-    def _standing(self, who: str, room: str, channel: str) -> list[Shown]:
+    def _messages(self, who: str, room: str, channel: str) -> list[Shown]:
         address = self.place(who, room, channel)
         return self.world.platforms[channel].standing(address)
 
-    # --- what is kept --------------------------------------------------------------------------
+    # --- the store -----------------------------------------------------------------------------
 
     async def states(self, *kinds: str) -> list[str]:
-        """The states of what starts and steers turns, in order of admission."""
+        """Return the states of the inbox rows of turns, in order of admission."""
         rows = await self.world.store.select(Query(kind=RowKind.INBOX))
-        kept = [row for row in rows if not isinstance(INBOX.of(row).content, Obeyed)]
-        return [row.state for row in kept if not kinds or row.state in kinds]
+        items = [row for row in rows if not isinstance(INBOX.of(row).content, Obeyed)]
+        return [row.state for row in items if not kinds or row.state in kinds]
 
     async def ask(self, name: str, **fields: object) -> dict[str, object]:
-        """Ask over the control socket."""
+        """Make a call over the control socket."""
         control = self.parts.control
         assert isinstance(control, QuietControl)
-        told = await control.ask(name, **fields)
+        answer = await control.ask(name, **fields)
         await self.settle()
-        return told
+        return answer
 
     async def transcript(self) -> tuple[TranscriptItem, ...]:
-        """What stands in Ada's own chat."""
+        """Return the transcript of Ada's own chat."""
         return await self.services.transcript.read(self.place(), "")
 
     def streams(self) -> list[str]:
-        """Who serves connections of the control socket."""
+        """Return the names of the control socket's streams."""
         control = self.parts.control
         assert isinstance(control, QuietControl)
         return control.streams
 
     async def numbers(self) -> tuple[int, ...]:
-        """The numbers that open questions have in their approvers' chats, in order."""
+        """Return the numbers of open approval requests in their approvers' chats, in order."""
         rows = await self.rows(RowKind.APPROVAL, "pending")
-        read = [approval.APPROVALS.of(row) for row in rows]
-        return tuple(sorted(given.number for one in read for given in one.numbers))
+        requests = [approval.APPROVALS.of(row) for row in rows]
+        return tuple(
+            sorted(numbered.number for request in requests for numbered in request.numbers)
+        )
 
     async def rows(self, kind: RowKind, state: str | None = None) -> tuple[Row, ...]:
         return await self.world.store.select(Query(kind=kind, state=state))
 
     async def journal(self) -> list[entries.Entry]:
-        """All entries of all conversations, in the order of their making."""
-        found: list[entries.Entry] = []
+        """Return the journal entries of all conversations."""
+        journal: list[entries.Entry] = []
         for stream in await self.world.store.streams(LogKind.JOURNAL):
             log = await self.world.store.read(LogKind.JOURNAL, stream)
-            found += [entries.decode(entry.body) for entry in log]
-        return found
+            journal += [entries.decode(entry.body) for entry in log]
+        return journal
 
     async def audited(self) -> list[str]:
-        """The kinds of all audit entries of all conversations, each chain verified."""
+        """Return the kinds of the audit entries of all conversations, and verify each chain."""
         kinds: list[str] = []
         for stream in await self.world.store.streams(LogKind.AUDIT):
-            bodies = [one.body for one in await self.world.store.read(LogKind.AUDIT, stream)]
+            bodies = [entry.body for entry in await self.world.store.read(LogKind.AUDIT, stream)]
             assert isinstance(verify(bodies), audit.Intact)
-            read = [audit.read(body) for body in bodies]
-            kinds += [one.kind for one in read if isinstance(one, audit.Entry)]
+            records = [audit.read(body) for body in bodies]
+            kinds += [record.kind for record in records if isinstance(record, audit.Entry)]
         return kinds

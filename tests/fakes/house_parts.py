@@ -1,4 +1,4 @@
-"""What a house of tests is made of besides its rooms: who lives there, its log, its threads."""
+"""The parts of a test's daemon besides its rooms: its people, its log, its threads."""
 
 import asyncio
 import concurrent.futures
@@ -37,7 +37,7 @@ CONFIG = Config(
 
 
 def places_in(directory: Path) -> Places:
-    """Return where everything is of a house in a directory of its own, without a configuration."""
+    """Return the places of a daemon in a directory of its own, without a configuration."""
     return Places(
         config=None,
         data=directory / "data",
@@ -47,21 +47,21 @@ def places_in(directory: Path) -> Places:
 
 
 class NoSettings(BaseModel):
-    """What a platform of these tests is configured with."""
+    """The settings of a platform in these tests: none."""
 
 
 class MadePart(ChannelPart):
-    """A channel that is made by a function."""
+    """A channel that a function makes."""
 
     maker: Callable[[ChannelContext], Channel]
 
     def make(self, context: ChannelContext) -> Channel:
-        """Make it."""
+        """Make the channel."""
         return self.maker(context)
 
 
 def part_of(name: str, *, local: bool, make: Callable[[ChannelContext], Channel]) -> ChannelPart:
-    """Return a channel that is ready to be made, of a kind of its own."""
+    """Return a checked channel of a kind of its own."""
     return MadePart(
         name=name,
         manifest=ChannelManifest(kind=name, adapter="", settings="", local_operator=local),
@@ -72,7 +72,7 @@ def part_of(name: str, *, local: bool, make: Callable[[ChannelContext], Channel]
 
 
 def checked_of(config: Config, part: Callable[[str], ChannelPart]) -> CheckedConfig:
-    """Return what checking brings to light; raises `ConfigError` for a faulty statement."""
+    """Return a checked configuration; raises `ConfigError` for a faulty statement."""
     return CheckedConfig(
         statements=configured(config.policy.statement),
         channels=tuple(part(name) for name in config.channels),
@@ -81,7 +81,7 @@ def checked_of(config: Config, part: Callable[[str], ChannelPart]) -> CheckedCon
 
 
 class Facts:
-    """What rooms and channels wrote into the log, in order."""
+    """The log of the rooms and channels, in order."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, object]]] = []
@@ -94,7 +94,7 @@ class Facts:
 
 
 class QuietControl(Control):
-    """The control socket without a socket; `ask` calls what was registered."""
+    """The control socket without a socket; `ask` calls the registered services."""
 
     def __init__(self, directory: Path, *, log: Facts) -> None:
         super().__init__(directory, log=log)
@@ -117,24 +117,24 @@ class QuietControl(Control):
 
 
 class Threads(ThreadPoolExecutor):
-    """One thread, and whether it was given something since it was last waited for."""
+    """One thread, which knows whether it got work since `catch_up`."""
 
     def __init__(self) -> None:
         super().__init__(max_workers=1)
-        self._given = 0
+        self._submitted = 0
         self._done = 0
 
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> concurrent.futures.Future[T]:
-        self._given += 1
+        self._submitted += 1
         return super().submit(fn, *args, **kwargs)
 
     def has_news(self) -> bool:
-        return self._given != self._done
+        return self._submitted != self._done
 
     async def catch_up(self) -> None:
-        """Wait for all that it was given so far; the loop has heard of each before this returns."""
-        given = self._given + 1  # and this; what is given meanwhile is news
+        """Wait for all work so far; the loop has handled each result before this returns."""
+        submitted = self._submitted + 1  # counts this one; later work is news
         await asyncio.get_running_loop().run_in_executor(self, lambda: None)
-        self._done = given
+        self._done = submitted

@@ -1,4 +1,4 @@
-"""What a whole journal comes to."""
+"""Folds a whole journal into its history."""
 
 from collections.abc import Iterable
 
@@ -8,5 +8,5 @@ from zeroclaw.turn.journal import History
 
 
 def fold(journal: Iterable[Entry]) -> History:
-    """What all entries of a conversation come to."""
+    """Return the history of all entries of a conversation."""
     return journals.fold(tuple(journal))

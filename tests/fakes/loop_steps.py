@@ -1,7 +1,7 @@
-"""Counts the steps of the product, at all or between two turns of the loop; no machine changes them.
+"""Counts the steps of the product, in all or per turn of the loop; the same on every machine.
 
-A step is a call on the loop's thread that product code makes, or one of its own functions that
-begins or goes on. What a thread of the pool does is not counted, nor what tests and fakes do.
+A step is a call on the loop's thread that product code makes, or the start or resumption of one of its
+own functions. Work of pool threads, tests and fakes is not counted.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ PRODUCT = str(Path(zeroclaw.__file__).parent)
 
 
 class LoopSteps:
-    """What was counted."""
+    """The counts."""
 
     def __init__(self) -> None:
         self._longest = (0, "")
         self._turn: dict[str, int] = {}
 
     def taken(self) -> tuple[int, str]:
-        """The steps of the loop's longest turn since it was asked last, and what took most of them."""
+        """Return the steps of the longest turn since the last call, and the function with most of them."""
         longest, self._longest = self._longest, (0, "")
         return longest
 
@@ -36,16 +36,16 @@ class LoopSteps:
             self._turn[code.co_qualname] = self._turn.get(code.co_qualname, 0) + 1
 
     def turned(self) -> None:
-        """The loop's turn is over."""
+        """Record that a turn of the loop is over."""
         steps = sum(self._turn.values())
         if steps > self._longest[0]:
-            self._longest = steps, max(self._turn, key=lambda one: self._turn[one])
+            self._longest = steps, max(self._turn, key=lambda name: self._turn[name])
         self._turn.clear()
 
 
 @contextmanager
 def loop_steps(monkeypatch: pytest.MonkeyPatch) -> Generator[LoopSteps]:
-    """Count within this block, which is entered on the loop."""
+    """Count during this block, which is entered on the loop."""
     steps, run = LoopSteps(), asyncio.Handle._run
 
     def counted(handle: asyncio.Handle) -> None:
@@ -62,16 +62,16 @@ def loop_steps(monkeypatch: pytest.MonkeyPatch) -> Generator[LoopSteps]:
 
 
 def calls_made(work: Callable[[], object]) -> int:
-    """How many calls a piece of work makes on this thread, in all that it comes to."""
-    made = 0
+    """Return the number of calls that some work makes on this thread, directly and indirectly."""
+    calls = 0
 
     def count(_frame: FrameType, event: str, _about: object) -> None:
-        nonlocal made
-        made += event in {"call", "c_call"}
+        nonlocal calls
+        calls += event in {"call", "c_call"}
 
     sys.setprofile(count)
     try:
         work()
     finally:
         sys.setprofile(None)
-    return made
+    return calls

@@ -1,4 +1,4 @@
-"""Clocks for tests: one that moves when it is told, one that moves when everybody waits."""
+"""Clocks for tests: one that a test moves, and one that moves while every task waits."""
 
 import asyncio
 import selectors
@@ -25,7 +25,7 @@ class _Sleeper:
 class ManualClock:
     """A clock that stands still until `advance`; its monotonic zero is its start.
 
-    Good for table-like tests of one room. `asyncio.timeout` doesn't follow it: where time-outs
+    For table-like tests of one room. `asyncio.timeout` doesn't follow it: if timeouts
     matter, use `VirtualTimeLoop` with `LoopClock`.
     """
 
@@ -59,7 +59,7 @@ class ManualClock:
         return tuple(sorted(sleeper.due - self._seconds for sleeper in self._sleepers))
 
     async def settle(self) -> None:
-        """Let every task run until all of them wait for time or for the outside."""
+        """Run every task until all of them wait for time or for input."""
         loop = asyncio.get_running_loop()
         for _ in range(LIVELOCK_ROUNDS):
             await asyncio.sleep(0)
@@ -68,11 +68,11 @@ class ManualClock:
         raise AssertionError("tasks keep each other awake")
 
     def leap(self, by: timedelta) -> None:
-        """Move the wall time alone, as a machine that slept, or a clock that was set."""
+        """Move only the wall time, like a machine that slept, or a clock that was set."""
         self._start += by
 
     async def advance(self, seconds: float) -> None:
-        """Move on; sleepers wake in the order they are due, each settling before the next."""
+        """Move the time; sleepers wake in the order in which they are due, each settling before the next."""
         await self.settle()
         until = self._seconds + seconds
         while due := sorted(
@@ -89,10 +89,10 @@ class ManualClock:
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of waiting for a timer, tell the loop that its time has come.
+    """Jumps to the next timer instead of waiting for it.
 
     Attributes:
-        threads: Pieces of work that threads have in hand; time stands while there are any.
+        threads: The number of pieces of work in threads; time stands still while there are any.
     """
 
     def __init__(self, jump: Callable[[float], None]) -> None:
@@ -103,7 +103,7 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         waits = timeout is not None and timeout > 0
         if waits and self.threads:
-            return super().select(None)  # whoever has done its work wakes the loop
+            return super().select(None)  # a thread that is done wakes the loop
         ready = super().select(0 if timeout is not None else None)
         if not ready and waits:
             assert timeout is not None
@@ -115,8 +115,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop whose time jumps to the next timer whenever every task waits.
 
     `asyncio.timeout`, `asyncio.sleep` and `LoopClock` all follow it, so an hour of back-off takes
-    no time and always ends the same way; while a thread works for the loop, time stands. Not for
-    tests with sockets: time would jump while those are at work. A conftest.py turns it on for its
+    no time and always ends the same way; while a thread works for the loop, time stands still. Not for
+    tests with sockets: time would jump while they work. A conftest.py turns it on for its
     folder:
 
         def pytest_asyncio_loop_factories(config, item):
@@ -137,14 +137,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """Hand work to a thread, and let time stand until it is done."""
+        """Give work to a thread, and stop time until it is done."""
         self._jumping.threads += 1
         working = super().run_in_executor(executor, func, *args)
         working.add_done_callback(self._returned)
         return working
 
     async def shutdown_default_executor(self, *_: float | None) -> None:
-        """Wait for the threads for as long as they take: the time they are given would not pass."""
+        """Wait for the threads without a limit, because a timeout would never pass."""
         self._jumping.threads += 1
         try:
             await super().shutdown_default_executor()

@@ -1,4 +1,4 @@
-"""A store in memory that keeps the contract, records its commits, and fails when told to."""
+"""A store in memory that keeps the contract, records its commits, and fails on demand."""
 
 import asyncio
 import hashlib
@@ -53,16 +53,16 @@ class MemoryStore:
     """Rows, logs, blobs and claims in dictionaries.
 
     A test restarts its rooms over the same store. `before` and `after` are called with each
-    commit and may raise, which is how a cut on either side of a durable point is played.
+    commit and may raise, which simulates a kill on either side of a durable point.
 
     Attributes:
         commits: Every commit that was written, in order.
-        before: Called before a commit is written; when it raises, nothing was.
-        after: Called after a commit was written; when it raises, it stays written.
-        meanwhile: Called before a commit is written, and may commit itself: somebody who was first.
-        afterwards: Called after a commit was written, before its caller learns so.
+        before: Called before a commit is written; if it raises, nothing is written.
+        after: Called after a commit was written; if it raises, the commit stays written.
+        meanwhile: Called before a commit is written, and may commit first, like another writer.
+        afterwards: Called after a commit was written, before its caller returns.
 
-    With `tables` it holds every row and every query against what they declare.
+    With `tables` it checks every row and every query against their declarations.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class MemoryStore:
 
     @property
     def known(self) -> frozenset[str]:
-        """The keys of all events that are known when they come again."""
+        """The keys of all admitted events."""
         return frozenset(self._tables.claims)
 
     def points(self) -> list[DurablePoint]:
-        """The points of all commits, in order."""
+        """Return the points of all commits, in order."""
         return [commit.point for commit in self.commits]
 
     def cut_after(self, point: DurablePoint) -> None:
-        """Write the next commit of this point, and return from no commit until `heal`."""
+        """Write the next commit of this point, then hang in every commit until `heal`."""
 
         def die(commit: Commit) -> None:
             self._is_dead = self._is_dead or commit.point is point
@@ -107,26 +107,26 @@ class MemoryStore:
         self._tables.rows = {place: row for place, row in rows.items() if row.kind is not kind}
 
     def drop_last(self, stream: str) -> None:
-        """Lose the newest audit entry of a stream, as a hand in the file would."""
+        """Lose the newest audit entry of a stream, as an edit of the file would."""
         del self._tables.logs[LogKind.AUDIT, stream][-1]
 
-    def rewrite(self, stream: str, made: Callable[[bytes], bytes]) -> None:
-        """Make other entries of a journal's, such as those that an earlier release wrote."""
+    def rewrite(self, stream: str, change: Callable[[bytes], bytes]) -> None:
+        """Rewrite the entries of a journal, for example as an earlier release wrote them."""
         log = self._tables.logs[LogKind.JOURNAL, stream]
-        log[:] = map(made, log)
+        log[:] = map(change, log)
 
     def damage(self, row: Row) -> None:
         """Make a row unreadable, as a failing disk would."""
         self._tables.rows[row.kind, row.key] = replace(row, body=b"{")
 
     def touch(self, kind: RowKind) -> None:
-        """Give every row of a kind a newer version, as somebody else's write would."""
+        """Give every row of a kind a newer version, as another writer would."""
         for place, row in self._tables.rows.items():
             if row.kind is kind:
                 self._tables.rows[place] = replace(row, version=row.version + 1)
 
     async def write(self, *writes: Write) -> None:
-        """Commit what no turn wrote."""
+        """Commit writes that belong to no turn."""
         await self.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
 
     async def commit(self, commit: Commit) -> None:
@@ -166,7 +166,7 @@ class MemoryStore:
             return
         newest = self._tokens.get(commit.fence.conversation)
         if (commit.fence.conversation, commit.fence.token) != (commit.conversation, newest):
-            raise Fenced(f"`{commit.conversation}` is held by somebody newer")
+            raise Fenced(f"`{commit.conversation}` is held by a newer owner")
 
     def _write(self, tables: _Tables, write: Write) -> None:
         match write:
@@ -213,21 +213,21 @@ class MemoryStore:
             tables.blobs.pop(write.digest, None)
             tables.put_at.pop(write.digest, None)
 
-    def _check(self, one: Put | Query) -> None:
-        """A column that a table does not declare is one that another store has no index for."""
+    def _check(self, item: Put | Query) -> None:
+        """Check that the table declares the columns; another store has no index for others."""
         if self._declared is None:
             return
-        due = one.due_at if isinstance(one, Put) else one.due_before
+        due = item.due_at if isinstance(item, Put) else item.due_before
         used = {
-            Column.CONVERSATION: one.conversation,
-            Column.STATE: one.state,
-            Column.PLACE: one.place,
+            Column.CONVERSATION: item.conversation,
+            Column.STATE: item.state,
+            Column.PLACE: item.place,
             Column.DUE_AT: due,
         }
         undeclared = {column for column, value in used.items() if value} - set(
-            self._declared[one.kind].columns
+            self._declared[item.kind].columns
         )
-        assert not undeclared, (one, undeclared)
+        assert not undeclared, (item, undeclared)
 
     def _put(self, tables: _Tables, put: Put) -> None:
         self._check(put)
@@ -307,8 +307,10 @@ class MemoryStore:
 
     async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
         await asyncio.sleep(0)
-        found = sorted((at, one) for one, at in self._tables.put_at.items() if at < put_before)
-        return tuple([one for _, one in found[:limit]])
+        digests = sorted(
+            (at, digest) for digest, at in self._tables.put_at.items() if at < put_before
+        )
+        return tuple([digest for _, digest in digests[:limit]])
 
     async def used_bytes(self) -> int:
         return await self.size_bytes()
@@ -354,6 +356,6 @@ def _trim(tables: _Tables, write: Trim) -> None:
 
 
 async def put_a_page_before(store: Store, like: Put) -> None:
-    """Store a full page of rows like this one, whose keys sort before those of any house."""
+    """Store a full page of rows like this one, whose keys sort before all others."""
     rows = tuple(replace(like, key=f"!{number:04}") for number in range(PAGE))
     await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=rows))

@@ -1,4 +1,4 @@
-"""Plant a fault in a pure room, to see whether its tests bite."""
+"""Plants a fault in a pure room, to see whether its tests fail."""
 
 import ast
 import inspect
@@ -16,8 +16,8 @@ def mutant(module: ModuleType, fragment: str, replacement: str) -> Mapping[str, 
     """Return the functions of a module with one fragment of their source replaced.
 
     Classes and constants stay the real ones, so that values pass between the mutant and its
-    tests. The fragment must occur exactly once, in a function that the product still comes to:
-    else whoever searches for the fault searches in vain.
+    tests. The fragment must occur exactly once, in a function that the product calls; else no
+    test could find the fault.
     """
     source = inspect.getsource(module)
     assert source.count(fragment) == 1, f"{source.count(fragment)} times: {fragment}"
@@ -39,27 +39,27 @@ def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 
 def reached(source: str, words: AbstractSet[str]) -> set[str]:
-    """Return which functions of a module are called, given the words of all other modules.
+    """Return the functions of a module that are called, given the words of all other modules.
 
-    A function is reached when what is reached here names it, or, unless it is private, a word
+    A function is reached if reached code of the module names it, or, unless it is private, a word
     elsewhere is its name.
     """
     tree = ast.parse(source)
     functions = functions_of(tree)
-    beside = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
-    ways = [named for node in beside for named in _names(node)]
-    ways += [name for name in functions if name in words and name[0] != "_"]
+    others = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
+    names = [name for node in others for name in _names(node)]
+    names += [name for name in functions if name in words and name[0] != "_"]
     found: set[str] = set()
-    while ways:
-        name = ways.pop()
+    while names:
+        name = names.pop()
         if name in functions and name not in found:
             found.add(name)
-            ways += _names(functions[name])
+            names += _names(functions[name])
     return found
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The people of a configuration that a test names."""
+"""Configurations with people, for tests."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,13 @@ from zeroclaw.text.language import Language
 def configured(
     *people: PersonSettings, allowed: Mapping[str, tuple[str, ...]], language: Language = "en"
 ) -> Config:
-    """A configuration of these people, whose channels let these senders in."""
+    """Return a configuration with these people, whose channels allow these senders."""
     channels = {name: ChannelSettings(allowed_users=ids) for name, ids in allowed.items()}
     return Config(people=people, channels=channels, language=language)
 
 
 def local(*names: str) -> dict[str, ChannelManifest]:
-    """Channels whose every sender is the operator."""
+    """Return channels on which every sender is the operator."""
     return {
         name: ChannelManifest(kind=name, adapter="", settings="", local_operator=True)
         for name in names
@@ -27,6 +27,6 @@ def local(*names: str) -> dict[str, ChannelManifest]:
 def people_of(
     *people: PersonSettings, allowed: Mapping[str, tuple[str, ...]], language: Language = "en"
 ) -> People:
-    """These people, on channels of which `web` and `terminal` are local."""
+    """Return these people, on channels of which `web` and `terminal` are local."""
     config = configured(*people, allowed=allowed, language=language)
     return People(config, local(*(name for name in allowed if name in {"web", "terminal"})))

@@ -1,4 +1,4 @@
-"""Tools that do what a test wants, what they are handed, and what they told about their children."""
+"""Scriptable tools, their contexts, and the processes that tools reported."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ LOOK = ToolSpec(
     risk="low",
     idempotent=True,
 )
-"""Runs without a question."""
+"""Needs no approval."""
 POKE = ToolSpec(
     name="poke", description="pokes", parameters={"type": "object"}, effects=frozenset({"write"})
 )
-"""Asks first."""
+"""Needs an approval."""
 BURN = replace(POKE, name="burn", description="can't be cancelled", cancellable=False)
 
 
@@ -32,11 +32,11 @@ class PlainTool:
 
     Attributes:
         runs: The arguments of every run that began.
-        ended: How many runs came to their end by themselves.
-        hold: Waited for inside each run, when set.
-        does: Replaces the run, when set.
-        touches: Its resources.
-        resolving: Waited for before they are told, when set.
+        ended: The number of runs that ended by themselves.
+        hold: If set, each run waits for it.
+        does: If set, replaces the run.
+        touches: The resources of a call.
+        resolving: If set, `resources` waits for it.
     """
 
     def __init__(self, spec: ToolSpec) -> None:
@@ -73,7 +73,7 @@ class PlainTool:
         return output
 
 
-# --- what tools are handed ------------------------------------------------------------------------
+# --- the context of a call ------------------------------------------------------------------------
 
 SOMEBODY = Principal(id="person:ada", roles=frozenset(), channel="web", sender="ada")
 AT_HOME = Address(channel="web", account="local", chat="ada", direct=True)
@@ -81,7 +81,7 @@ AT_HOME = Address(channel="web", account="local", chat="ada", direct=True)
 
 @dataclass(kw_only=True)
 class Records:
-    """Every group that was recorded, in order, with None for "reaped"."""
+    """Every recorded process group, in order, with None for "reaped"."""
 
     seen: list[Spawned | None] = field(default_factory=list[Spawned | None])
 
@@ -96,7 +96,7 @@ class Records:
 
 
 def everything(resource: str) -> bool:
-    """What a call may touch where no policy narrows it."""
+    """Permit every file, as without a policy."""
     return resource.startswith("file:/")
 
 

@@ -1,4 +1,4 @@
-"""A platform in memory: it keeps the channel contract and misbehaves exactly as scripted."""
+"""A platform in memory: it keeps the channel contract, and fails exactly as scripted."""
 
 import asyncio
 from collections import deque
@@ -67,7 +67,7 @@ class Call(Value):
 
 @dataclass(kw_only=True)
 class Shown:
-    """A message as it stands in the chat."""
+    """A message as the chat shows it."""
 
     ref: MessageRef
     text: str
@@ -91,14 +91,14 @@ class ScriptedChannel:
 
     Attributes:
         calls: Every call, in the order they began, refused ones included.
-        faults: What the next calls of a name run into; None lets one pass.
-        previews: What is shown and not sent, by the key of its place; a message ends it.
+        faults: The faults of the next calls of a name; None lets one pass.
+        previews: Previews that are shown, by the key of their address; a message ends one.
         in_flight: Calls that have begun and not returned.
         before: Awaited inside every call, before it is carried out; a test can hold calls here.
-        files: What can be fetched, by reference.
-        heeds_max_bytes: It reads no further than it is told.
-        reach: How many messages after a mark one look covers.
-        knows_marks: It has a mark to give.
+        files: The files that can be fetched, by reference.
+        heeds_max_bytes: `fetch` refuses files above `max_bytes`.
+        reach: The number of messages after a mark that one lookup covers.
+        knows_marks: `mark` returns a mark.
     """
 
     def __init__(
@@ -130,39 +130,39 @@ class ScriptedChannel:
     def capabilities(self) -> Capabilities:
         return self._capabilities
 
-    # --- what tests do -------------------------------------------------------------------------
+    # --- for tests -----------------------------------------------------------------------------
 
     def address(self, chat: str = "c1", *, direct: bool = False) -> Address:
-        """An address of this account."""
+        """Return an address of this account."""
         return Address(channel=self._name, account=self._account, chat=chat, direct=direct)
 
     def will(self, call: CallName, *faults: Fault | None) -> None:
-        """Script what the next calls of this name run into."""
+        """Script the faults of the next calls of this name."""
         self.faults.setdefault(call, deque()).extend(faults)
 
     def chat(self, address: Address) -> list[str]:
-        """The texts that stand in a chat, in order of sending."""
+        """Return the texts of the messages in a chat, in order of sending."""
         return [shown.text for shown in self.standing(address)]
 
     def standing(self, address: Address) -> list[Shown]:
-        """The messages that stand in a chat, in order of sending."""
+        """Return the messages in a chat, in order of sending."""
         place = address.key()
-        return [s for s in self._messages.values() if s.ref.address.key() == place]
+        return [shown for shown in self._messages.values() if shown.ref.address.key() == place]
 
     def skip(self, count: int) -> None:
-        """Others wrote so many messages, which use up ids."""
+        """Use up ids, as messages of others do."""
         self._made += count
 
     def lose(self, ref: MessageRef) -> None:
-        """A person deleted the message."""
+        """Delete a message as a person does."""
         del self._messages[ref.message]
 
     def called(self, *names: CallName) -> list[Call]:
-        """The calls of these names, all when none is named."""
+        """Return the calls of these names; all calls without a name."""
         return [call for call in self.calls if not names or call.name in names]
 
     async def say(self, envelope: Envelope) -> Admission:
-        """Hand an event to whoever runs `receive`, and wait for its admission."""
+        """Give an event to `receive`, and wait for its admission."""
         answer: asyncio.Future[Admission] = asyncio.get_running_loop().create_future()
         await self._events.put((envelope, answer))
         return await answer
@@ -176,7 +176,7 @@ class ScriptedChannel:
             try:
                 answer.set_result(await admit(envelope))
             except ZeroclawError as error:
-                answer.set_exception(error)  # not confirmed; whoever said it may say it again
+                answer.set_exception(error)  # not confirmed, so the sender may send it again
 
     def render(self, markdown: str) -> Rendered:
         return Rendered(body=markdown, plain=markdown.replace("*", ""))
@@ -215,12 +215,12 @@ class ScriptedChannel:
         if not self._capabilities.can_lookup:
             raise NotSupported("this platform looks for nothing")
         first = int(since) + 1
-        most = first + self.reach
-        last = min(most, _number(before)) if before else most
+        end = first + self.reach
+        last = min(end, _number(before)) if before else end
         call = self._call("lookup", to, message=f"m{first}", key=content.key)
 
         def carry_out() -> LookupResult:
-            over = not before or last == _number(before)
+            is_over = not before or last == _number(before)
             for number in range(first, last):
                 shown = self._messages.get(f"m{number}")
                 if shown is None or shown.ref.message in apart:
@@ -229,19 +229,19 @@ class ScriptedChannel:
                     if isinstance(content, Outgoing):
                         shown.text = self._text(content)
                     return LookupResult(ref=shown.ref)
-            # What is sent from now on stands above what was given until now.
+            # Later messages have higher numbers than all so far.
             return LookupResult(
-                since=str(last - 1 if before else min(last - 1, self._made)), is_over=over
+                since=str(last - 1 if before else min(last - 1, self._made)), is_over=is_over
             )
 
         return await self._perform(call, carry_out)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        most = self._capabilities.max_file_bytes
-        if not most:
+        max_bytes = self._capabilities.max_file_bytes
+        if not max_bytes:
             raise NotSupported("this platform takes no files")
         self._check_thread(to)
-        if len(file.content) > most:
+        if len(file.content) > max_bytes:
             raise ChannelRejected(f"a file of {len(file.content)} bytes is refused")
         call = self._call(
             "send_file", to, text=file.caption, key=file.key, reply_to=file.reply_to or ""
@@ -321,7 +321,7 @@ class ScriptedChannel:
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:
         if not self._capabilities.has_typing:
             raise NotSupported("this platform shows no typing")
-        text = ", ".join(f"{one.tool} {one.state}" for one in doing)
+        text = ", ".join(f"{progress.tool} {progress.state}" for progress in doing)
         await self._perform(self._call("typing", to, text=text), lambda: None)
 
     def direct_address(self, sender: str) -> Address | None:
@@ -379,10 +379,10 @@ class ScriptedChannel:
             await asyncio.sleep(0)
             if self.before is not None:
                 await self.before(call)
-            waiting = self.faults.get(call.name)
-            match waiting.popleft() if waiting else None:
+            faults = self.faults.get(call.name)
+            match faults.popleft() if faults else None:
                 case ChannelRejected(markup=True) if call.plain:
-                    # There is no markup that it could refuse.
+                    # Plain text has no markup to refuse.
                     self._check_length(call)
                 case Exception() as error:
                     raise error
@@ -416,9 +416,9 @@ class ScriptedChannel:
         return shown
 
     def _post(self, to: Address, text: str, key: str, *, draft: bool = False) -> Shown:
-        known = self._by_key.get((to.key(), key))
-        if self._capabilities.idempotent_send and known is not None:
-            earlier = self._messages.get(known.message)
+        earlier_ref = self._by_key.get((to.key(), key))
+        if self._capabilities.idempotent_send and earlier_ref is not None:
+            earlier = self._messages.get(earlier_ref.message)
             if earlier is not None:
                 return earlier
         self._made += 1

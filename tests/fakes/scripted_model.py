@@ -1,4 +1,4 @@
-"""A model that says what a test wants, and waits where a test holds it."""
+"""A model that gives scripted answers, and waits for gates of the test."""
 
 import asyncio
 from collections import deque
@@ -20,19 +20,19 @@ Answer = tuple[Play, ...]
 
 
 def says(*texts: str) -> Answer:
-    """An answer of these deltas."""
+    """Return an answer with these deltas."""
     usage = UsageReported(usage=Usage(input_tokens=10, output_tokens=2))
     return (*(TextDelta(text=text) for text in texts), usage, Finished(reason="stop"))
 
 
 def asks_for(*calls: tuple[str, str], saying: str = "") -> Answer:
-    """An answer that calls tools, each by name and JSON text; all with the same id."""
-    said = (TextDelta(text=saying),) if saying else ()
-    made = (
+    """Return an answer that calls tools, by name and JSON text; all with the same id."""
+    deltas = (TextDelta(text=saying),) if saying else ()
+    ready = (
         ToolCallReady(call=ToolCall(id="call_0", name=name, arguments=arguments))
         for name, arguments in calls
     )
-    return (*said, *made, Finished(reason="tool_calls"))
+    return (*deltas, *ready, Finished(reason="tool_calls"))
 
 
 # Calls of the house's tools, see `plain_tool`.
@@ -42,13 +42,13 @@ TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
 
 
 class ScriptedModel:
-    """Plays the next answer for each request, `ok` when there is none.
+    """Gives the next answer to each request, `ok` if there is none.
 
-    An exception among the events is raised there; an `asyncio.Event` is waited for.
+    It raises an exception among the events, and waits for an `asyncio.Event`.
 
     Attributes:
-        requests: Everything that was asked.
-        closed: How many streams ended, in whatever way.
+        requests: Every request.
+        closed: The number of streams that have ended.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class ScriptedModel:
         self._answers.extend(answers)
 
     def otherwise(self, *answers: Answer) -> None:
-        """Forget what was to be said, and say this."""
+        """Replace the scripted answers."""
         self._answers = deque(answers)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
@@ -80,7 +80,7 @@ class ScriptedModel:
             self.closed += 1
 
     def asked(self) -> list[str]:
-        """The newest request's messages, each as `role: content`, without the system's."""
+        """Return the newest request's messages as `role: content`, without the system message."""
         return [
             f"{type(message).__name__.removesuffix('Message').lower()}: {message.content}"
             for message in self.requests[-1].messages[1:]

@@ -1,4 +1,4 @@
-"""Servers on loopback: one ends with the last of its connections, one cuts them all."""
+"""Servers on loopback: one waits for its connections at the end, one cuts them all."""
 
 import asyncio
 import socket
@@ -20,8 +20,8 @@ async def serving(
 ) -> AsyncGenerator[int]:
     """Serve each connection, and wait for all of them at the end; yields the port.
 
-    A client's end is heard of later than the client is done, and on a busy machine a test is over by then.
-    asyncio's own server forgets who is connected (3.11), and leaves their tasks to nobody.
+    A server sees the end of a connection later than the client; on a busy machine the test is over by then.
+    asyncio's own server does not track its connections (3.11), so their tasks have no owner.
     """
     async with asyncio.TaskGroup() as connections:
 
@@ -39,7 +39,7 @@ async def serving(
             yield server.sockets[0].getsockname()[1]
 
 
-def _unheard(event: str, /, **fields: object) -> None:
+def _no_log(event: str, /, **fields: object) -> None:
     """Log nothing."""
 
 
@@ -47,7 +47,7 @@ class CuttingServer(ABC):
     """Cuts every connection when it goes down; may come up again, on the same port.
 
     Attributes:
-        port: Where it listens, once it was up.
+        port: The port that it listens on, once it was up.
         line_bytes: The longest line that it reads.
     """
 
@@ -63,15 +63,15 @@ class CuttingServer(ABC):
         await self.down()
 
     async def up(self) -> None:
-        """Take connections."""
+        """Accept connections."""
         bound = bind("127.0.0.1", self.port, key="port")
         self.port = bound.getsockname()[1]
-        accepting = accept_each(bound, self._connection, log=_unheard)
+        accepting = accept_each(bound, self._connection, log=_no_log)
         self._accepting = asyncio.get_running_loop().create_task(accepting)
         self._accepting.add_done_callback(lambda _: bound.close())
 
     async def down(self) -> None:
-        """Cut every connection and take no new one; safe twice."""
+        """Cut every connection and accept no new ones; safe to call twice."""
         accepting, self._accepting = self._accepting, None
         if accepting is not None:
             accepting.cancel()
@@ -94,7 +94,7 @@ class CuttingServer(ABC):
         """Serve one connection until it returns."""
 
 
-# --- servers that say the same bytes to whoever connects, and hang up -----------------------------
+# --- servers that send the same bytes to every client, and close ---------------------------------
 
 
 @asynccontextmanager
@@ -102,9 +102,9 @@ async def saying(said: bytes, *, after: bytes = b"", resets: bool = False) -> As
     """Serve these bytes, and close; yields an address without a slash at its end.
 
     Args:
-        said: Written to each connection.
-        after: Read until this has come; empty for nothing is read.
-        resets: Reset the connection in place of closing it.
+        said: The bytes for each connection.
+        after: Read up to this first; empty to read nothing.
+        resets: Reset the connection instead of closing it.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -121,7 +121,7 @@ async def saying(said: bytes, *, after: bytes = b"", resets: bool = False) -> As
 
 @asynccontextmanager
 async def heard(said: bytes) -> AsyncGenerator[tuple[str, list[bytes]]]:
-    """A server that answers so, and the heads that it was sent."""
+    """Serve these bytes; yields the address, and the heads of the requests."""
     heads: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

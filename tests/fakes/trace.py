@@ -1,10 +1,10 @@
-"""The way of one call through the product's files: a profiler that notes each file it enters.
+"""The path of one call through the product's files: a profiler that records each file it enters.
 
     with Trace() as trace:
         await house.services.ingress.admit(envelope)
     assert trace.returns <= 4
 
-A call into a file counts once, when it begins; that a coroutine is resumed is no new call. Calls
+A call into a file counts once, when it begins; resuming a coroutine is not a new call. Calls
 below the rooms (values, codec, errors, clock, the catalogue of sentences, the store) are left out:
 every room works with them.
 """
@@ -19,11 +19,11 @@ from typing import Self
 ROOT = Path(__file__).parents[2] / "zeroclaw"
 ROOMS = ("daemon", "inbound", "turn", "gate", "delivery", "context", "host")
 THE_STORE = "daemon/store_watch.py"
-"""Stands before the store, which each room reads for itself."""
+"""Wraps the store, which each room reads by itself."""
 
 
 class Trace:
-    """Notes the files that calls enter, in order; for the task that it is entered in."""
+    """Records the files that calls enter, in order, in the task that entered the block."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -65,7 +65,7 @@ class Trace:
 
     @property
     def returns(self) -> int:
-        """How often the way led back to a file that had been left."""
+        """The number of times that the path returned to an earlier file."""
         seen: list[str] = []
         count = 0
         for file in self.entered:

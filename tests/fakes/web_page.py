@@ -19,10 +19,10 @@ Shown = dict[str, object]
 async def visiting(
     listener: Listener, *, logged_in: bool = True
 ) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client of the listener that says what a browser says for a page of its own origin.
+    """Open a client of the listener with the headers of a page of the same origin.
 
-    Its addresses begin below the secret path. It waits for answers as long as its test may take: a test
-    that keeps one answer back does much else meanwhile, which takes seconds on a busy machine.
+    Its addresses begin below the secret path. It waits for answers without a limit: a test that holds
+    one answer back does much else meanwhile, which takes seconds on a busy machine.
     """
     async with httpx.AsyncClient(
         base_url=listener.url,
@@ -38,15 +38,15 @@ async def visiting(
 
 @asynccontextmanager
 async def following(client: httpx.AsyncClient, name: str = "web") -> AsyncGenerator["Stream"]:
-    """One open stream of a channel's page."""
+    """Open a stream of a channel's page."""
     async with client.stream("GET", f"/{name}/events") as answer:
         assert answer.status_code == 200
         pieces = cast("AsyncGenerator[bytes]", answer.aiter_bytes())
         async with aclosing(pieces) as chunks:
             yield Stream(chunks=chunks)
-    # httpx has six generators one in another, and leaves it to the loop to close the inner ones.
+    # httpx nests six generators, and leaves it to the loop to close the inner ones.
     await asyncio.sleep(0)
-    while left := [one for one in asyncio.all_tasks() if _closes_a_generator(one)]:
+    while left := [task for task in asyncio.all_tasks() if _closes_a_generator(task)]:
         await asyncio.wait(left)
         await asyncio.sleep(0)
 
@@ -57,12 +57,12 @@ def _closes_a_generator(task: asyncio.Task[object]) -> bool:
 
 @dataclass(kw_only=True)
 class Stream:
-    """What one page has heard.
+    """The events that a page has received.
 
     Attributes:
-        items: What stands in the chat, by id, in order.
+        items: The items in the chat, by id, in order.
         names: The names of all events so far.
-        pings: How many pings came; they are no events of the chat.
+        pings: The number of pings, which are not events of the chat.
     """
 
     chunks: AsyncIterator[bytes]
@@ -73,7 +73,7 @@ class Stream:
     _ready: list[SseEvent] = field(default_factory=list[SseEvent])
 
     async def hear(self) -> tuple[str, Mapping[str, object]]:
-        """Wait for the next event and fold it in; raises StopAsyncIteration at the end."""
+        """Wait for the next event and apply it; raises StopAsyncIteration at the end."""
         while not self._ready:
             await self.read()
         event = self._ready.pop(0)
@@ -99,12 +99,12 @@ class Stream:
         self._ready.extend(event for event in events if event.name != "ping")
 
     async def hear_until(self, name: str, **fields: object) -> Mapping[str, object]:
-        """Hear until an event of this name holds these fields; return what it holds."""
+        """Wait for an event of this name with these fields; return its data."""
         while True:
-            heard, data = await self.hear()
-            if heard == name and fields.items() <= data.items():
+            event_name, data = await self.hear()
+            if event_name == name and fields.items() <= data.items():
                 return data
 
     def texts(self) -> list[object]:
-        """The texts that stand, in order."""
+        """Return the texts of the items, in order."""
         return [item["text"] for item in self.items.values()]
