@@ -1,10 +1,11 @@
 """A person writes on the web page: with an input method, with keys alone, in two goes."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.journeys.browsing import browsing
 from zeroclaw.host.control import request
@@ -227,3 +228,23 @@ async def test_what_is_written_to_one_bot_does_not_go_to_another(tmp_path: Path)
         await page.page.goto(first)
         await expect(page.answers).to_have_text(["Hello."])
         await expect(message).to_have_value("written to the first")
+
+
+async def test_a_message_whose_request_hangs_is_sent_again_after_a_reconnect(
+    tmp_path: Path,
+) -> None:
+    """A request on a broken tunnel gets no reply and no error, and others wait for it."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        requests: asyncio.Queue[Route] = asyncio.Queue()
+        await page.page.route("**/messages", requests.put_nowait, times=1)
+        await page.page.clock.install()
+        world.model.say("Hello.")
+        await page.say("hi")
+        hung = await requests.get()
+        await page.page.clock.fast_forward(20_000)
+        await world.daemon.restart()
+        await page.page.evaluate("window.dispatchEvent(new Event('online'))")
+        await expect(page.answers).to_have_text(["Hello."])
+        await expect(page.own).to_have_text(["hi"])
+        await hung.abort()

@@ -8,6 +8,8 @@ const HIDDEN_DELAY_MS = 60_000;
 const UNFOCUSED_DELAY_MS = 5000;
 /* A little longer than the daemon waits for the next piece of a body. */
 const POST_TIMEOUT_MS = 150_000;
+/* A request that is older than this when the page reconnects was lost with the old connection. */
+const STALE_POST_MS = 10_000;
 /* 64 kbit/s, less than a phone has at the edge of its network. */
 const MIN_BYTES_PER_MS = 8;
 /* Of this chat: the next page of the same tab may be that of another. */
@@ -72,6 +74,7 @@ export class Outbox {
     this.callbacks = { acknowledged, refused, waiting, loggedOut };
     this.messages = storedMessages();
     this.wake = () => {};
+    this.abandonStale = () => {};
     this.isRunning = false;
   }
 
@@ -83,9 +86,10 @@ export class Outbox {
     return message;
   }
 
-  /* Retry at once, because the connection is back. */
+  /* Retry at once, because the connection is back; a lost request gets no reply and no error. */
   retryNow() {
     this.wake();
+    this.abandonStale();
     void this.run();
   }
 
@@ -97,7 +101,11 @@ export class Outbox {
       const message = this.messages[0];
       try {
         const { id, text, files = [] } = message;
-        const reply = await postJson("messages", { id, text, files });
+        const staleAt = Date.now() + STALE_POST_MS + 4 * text.length / MIN_BYTES_PER_MS;
+        const abandoned = new Promise((_, reject) => {
+          this.abandonStale = () => { if (Date.now() > staleAt) reject(new Error("no reply")); };
+        });
+        const reply = await Promise.race([postJson("messages", { id, text, files }), abandoned]);
         this.remove(message);
         this.callbacks.acknowledged(message, reply.toast);
         tries = 0;
