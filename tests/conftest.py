@@ -225,8 +225,8 @@ async def no_leaked_tasks() -> AsyncIterator[None]:
     """Every task that a test started has ended when the test ends."""
     before = asyncio.all_tasks()
     yield
-    here = asyncio.current_task()
-    leaked = [task.get_name() for task in asyncio.all_tasks() - before if task is not here]
+    current = asyncio.current_task()
+    leaked = [task.get_name() for task in asyncio.all_tasks() - before if task is not current]
     assert leaked == []
 
 
@@ -287,10 +287,10 @@ for _name in ("connect", "connect_ex"):
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what tests recorded as `told`: the seed of random ones, and what they came to."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
-    told = [
+    recorded = [
         str(value) for report in reports for name, value in report.user_properties if name == "told"
     ]
-    if told:
+    if recorded:
         terminalreporter.section("told")
-        for line in sorted(told):
+        for line in sorted(recorded):
             terminalreporter.write_line(line)

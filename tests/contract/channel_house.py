@@ -100,22 +100,22 @@ class Home:
             async with self.harness.present():
                 yield house
 
-    async def until(self, holds: Callable[[], Awaitable[T | None]]) -> T:
-        """Check after each commit until `holds` is true; time passes only while no event comes.
+    async def until(self, condition: Callable[[], Awaitable[T | None]]) -> T:
+        """Check after each commit until `condition` is true; time passes only while no event comes.
 
         Raises:
             AssertionError: It never was; the message lists the events and the log.
         """
-        looks = 0
-        while looks < MAX_LOOKS:
+        timeouts = 0
+        while timeouts < MAX_LOOKS:
             self._news.clear()
-            if found := await holds():
+            if found := await condition():
                 return found
             try:
                 async with asyncio.timeout(LOOKS_S):
                     await self._news.wait()
             except TimeoutError:
-                looks += 1
+                timeouts += 1
                 await self.world.clock.advance(STEP_S)
         message = "\n".join(("it did not come about:", *map(repr, self.heard), *self.facts))
         raise AssertionError(message)
@@ -154,12 +154,12 @@ class Home:
     async def until_texts(self, person: str, *parts: str) -> Sequence[str]:
         """Wait until a person's chat contains all these parts, and return its texts."""
 
-        async def holds() -> Sequence[str]:
+        async def texts_with_parts() -> Sequence[str]:
             texts = await self.texts_of(person)
             joined = "\n".join(texts).lower()
             return texts if all(part in joined for part in parts) else ()
 
-        return await self.until(holds)
+        return await self.until(texts_with_parts)
 
     async def request_approval(self) -> Approval:
         """Let Ann's turn call a tool that needs approval; return the request once its card is shown."""
@@ -231,10 +231,12 @@ async def living(adapter: Adapter, directory: Path, **channel: object) -> AsyncG
     async with adapter.platform(directory) as harness:
         people: list[PersonSettings] = []
         name = harness.address.channel
-        for one in () if adapter.is_local else PEOPLE:
-            await harness.turn_to(one)
-            roles = ("operator",) if one == "olga" else ()
-            people.append(PersonSettings(name=one, ids=(f"{name}:{harness.person}",), roles=roles))
+        for person in () if adapter.is_local else PEOPLE:
+            await harness.turn_to(person)
+            roles = ("operator",) if person == "olga" else ()
+            people.append(
+                PersonSettings(name=person, ids=(f"{name}:{harness.person}",), roles=roles)
+            )
         ids = tuple(person.ids[0].partition(":")[2] for person in people)
         settings = ChannelSettings(allowed_users=ids).model_copy(update=channel)
         config = CONFIG.model_copy(update={"people": tuple(people), "channels": {name: settings}})

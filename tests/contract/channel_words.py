@@ -105,7 +105,7 @@ APPROVED = Ending(approval=FIRST, how="approved", by="the operator", at=EPOCH)
 NONE: frozenset[str] = frozenset()
 
 
-async def looked(
+async def lookup_to_the_end(
     channel: Channel,
     to: Address,
     content: Postable,

@@ -197,7 +197,7 @@ class DiscordHarness:
             for answer in interaction.answers
         ]
         delivered = [cast("Mapping[str, object]", answer.get("data") or {}) for answer in answers]
-        return [str(one["content"]) for one in delivered if one.get("content")]
+        return [str(data["content"]) for data in delivered if data.get("content")]
 
     async def messages(self) -> tuple[Standing, ...]:
         return tuple(standing(message) for message in self.discord.from_bot(self.place))

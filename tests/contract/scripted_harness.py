@@ -51,7 +51,7 @@ class ScriptedHarness:
     clock: ManualClock
     context: ChannelContext = field(init=False)
     person: str = "u1"
-    said: int = 0
+    sent: int = 0
     newest: Envelope | None = None
 
     def make(self) -> Channel:
@@ -123,13 +123,13 @@ class ScriptedHarness:
         return self.channel.previews.get(self.address.key(), "")
 
     async def _deliver(self, body: Body, *files: Attachment) -> bool:
-        self.said += 1
+        self.sent += 1
         self.newest = Envelope(
             address=self.address,
             sender=Sender(id=self.person, verified=True),
-            dedup=(f"event/{self.said}",),
+            dedup=(f"event/{self.sent}",),
             body=body,
-            message=f"p{self.said}",
+            message=f"p{self.sent}",
             attachments=files,
         )
         return await self.redeliver()
@@ -148,7 +148,9 @@ class ScriptedHarness:
             for call in shown.card.calls
         ]
         endings = [f"{ending.how} {ending.by} {ending.reason}" for ending in ended]
-        still_open = {call.approval for call in shown.card.calls} - {one.approval for one in ended}
+        still_open = {call.approval for call in shown.card.calls} - {
+            ending.approval for ending in ended
+        }
         has_buttons = self.channel.capabilities.has_buttons
         return Standing(
             text=" ".join((*calls, *endings)),

@@ -151,7 +151,8 @@ class SlackHarness:
     ) -> bool:
         action = ACTIONS["deny_with_reason" if reason else choice]
         everyone = {
-            f"@{one.id}": one for one in (self.ann, *(one for one, _ in self.people.values()))
+            f"@{person.id}": person
+            for person in (self.ann, *(person for person, _ in self.people.values()))
         }
         place = self.room or everyone[ref.address.chat].direct
         thread = ref.address.thread or ""
@@ -203,7 +204,7 @@ def standing(message: Json, slack: SlackServer | None = None) -> Standing:
                 texts.append(str(block["text"]))
             case "rich_text":
                 inside = [cast("list[Json]", element["elements"]) for element in elements]
-                texts += [str(one["text"]) for some in inside for one in some]
+                texts += [str(text["text"]) for elements_ in inside for text in elements_]
             case "context" if block["block_id"] == "zc-file":
                 assert slack is not None
                 link = str(elements[0]["text"]).removeprefix("<").partition("|")[0]

@@ -62,7 +62,7 @@ class _Everything(OffTheRecord):
     def _is_off(self, conversation: str) -> bool:
         return True
 
-    def _whose(self, put: Put, scope: ConversationId | None) -> ConversationId:
+    def _conversation_of(self, put: Put, scope: ConversationId | None) -> ConversationId:
         return put.conversation or scope or ConversationId("")
 
 

@@ -22,14 +22,14 @@ async def until_notified(home: Home, *parts: str) -> None:
     An answer by a link in a mail gets no notice but the card's outcome.
     """
 
-    async def holds() -> bool:
+    async def is_notified() -> bool:
         texts = (text.text for text in await home.harness.messages())
         visible = home.harness.toasts() if home.adapter.capabilities.has_buttons else texts
         return not home.adapter.has_toasts or any(
             part in text for text in visible for part in parts
         )
 
-    await home.until(holds)
+    await home.until(is_notified)
 
 
 async def card_ends(home: Home, how: str) -> None:

@@ -10,7 +10,7 @@ from tests.contract.channel_words import (
     NONE,
     channels_that,
     channels_without,
-    looked,
+    lookup_to_the_end,
     outgoing,
     texts,
 )
@@ -38,10 +38,10 @@ async def test_a_message_whose_answer_was_lost_is_found(adapter: Adapter, tmp_pa
         adapter.loses(harness, "text")
         with pytest.raises(DeliveryUnknown):
             await harness.channel.send(harness.address, message)
-        stood = await texts(harness)
-        seen = await looked(harness.channel, harness.address, message, mark)
+        before = await texts(harness)
+        seen = await lookup_to_the_end(harness.channel, harness.address, message, mark)
         assert seen.ref is not None
-        assert await texts(harness) == stood
+        assert await texts(harness) == before
         await harness.channel.edit(seen.ref, outgoing(harness, "bye"))
         assert await texts(harness) == ["first", "bye"]
 
@@ -55,10 +55,10 @@ async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path:
         adapter.loses(harness, "card")
         with pytest.raises(DeliveryUnknown):
             await harness.channel.ask(harness.address, CARD)
-        stood = await harness.messages()
-        seen = await looked(harness.channel, harness.address, CARD, mark)
+        before = await harness.messages()
+        seen = await lookup_to_the_end(harness.channel, harness.address, CARD, mark)
         assert seen.ref is not None
-        assert await harness.messages() == stood
+        assert await harness.messages() == before
 
 
 @channels_that("can_lookup")
@@ -67,15 +67,15 @@ async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: P
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         mark = await begin_send(harness)
         message = outgoing(harness, "hello")
-        seen = await looked(harness.channel, harness.address, message, mark)
+        seen = await lookup_to_the_end(harness.channel, harness.address, message, mark)
         assert seen.ref is None
         new = await harness.channel.send(harness.address, message)
-        below = await looked(
+        below = await lookup_to_the_end(
             harness.channel, harness.address, message, seen.since, before=new.message
         )
         assert below.ref is None
         apart = frozenset({new.message})
-        seen = await looked(
+        seen = await lookup_to_the_end(
             harness.channel, harness.address, message, seen.since, apart=apart, before=new.message
         )
         assert seen.ref is None
@@ -93,7 +93,7 @@ async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path:
         adapter.loses(harness, "text")
         with pytest.raises(DeliveryUnknown):
             await harness.channel.send(harness.address, message)
-        seen = await looked(
+        seen = await lookup_to_the_end(
             harness.channel, harness.address, message, mark, apart=frozenset({first.message})
         )
         assert seen.ref not in {None, first}

@@ -38,10 +38,12 @@ async def test_a_stranger_meets_silence_and_leaves_a_number(
         await home.turn_to("mallory")
         assert await home.harness.messages() == ()
         assert len(home.harness.toasts()) <= 1, "only Olga was told anything"
-        from_stranger = [one for one in home.heard if one.sender.id == home.harness.person]
+        from_stranger = [
+            envelope for envelope in home.heard if envelope.sender.id == home.harness.person
+        ]
         assert house.services.ingress.dropped == {home.name: len(from_stranger)}
         persisted = repr(home.world.store.commits)
-        assert [one for one in (LET_ME_IN, home.harness.person) if one in persisted] == []
+        assert [word for word in (LET_ME_IN, home.harness.person) if word in persisted] == []
         assert [fact for fact in home.facts if LET_ME_IN in fact] == []
         assert len(home.world.model.requests) == 2
 
@@ -69,21 +71,23 @@ async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_an
                 notice, *_ = home.harness.toasts()
                 assert notice == "this is not yours to answer"
             await home.turn_to("mallory")
-            from_stranger = [one for one in home.heard if one.sender.id == home.harness.person]
-            assert not any(one.address.direct for one in from_stranger)
+            from_stranger = [
+                envelope for envelope in home.heard if envelope.sender.id == home.harness.person
+            ]
+            assert not any(envelope.address.direct for envelope in from_stranger)
             assert house.services.ingress.dropped == {home.name: len(from_stranger)}
             persisted = repr((home.world.store.commits, home.world.model.requests))
-            assert [one for one in (LET_ME_IN, home.harness.person) if one in persisted] == []
+            assert [word for word in (LET_ME_IN, home.harness.person) if word in persisted] == []
             assert [fact for fact in home.facts if LET_ME_IN in fact] == []
             assert len(home.world.model.requests) == 2
 
 
 async def put_to_operators(home: Home) -> PairingRequest:
-    """Wait until an operator is asked about a stranger."""
+    """Wait until an operator has a card about a stranger."""
 
     async def carded() -> PairingRequest | None:
         found = await strangers_of(home.world.store)
-        return next((one for one in found if one.refs), None)
+        return next((request for request in found if request.refs), None)
 
     return await home.until(carded)
 

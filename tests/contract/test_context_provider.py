@@ -65,7 +65,7 @@ async def test_a_group_is_told_nothing_of_whose_turn_it_is(name: str, tmp_path: 
 async def test_one_that_is_cancelled_disturbs_no_other(name: str, tmp_path: Path) -> None:
     provider = await PROVIDERS[name](tmp_path)
     async with asyncio.TaskGroup() as group:
-        asked = group.create_task(_listed(provider, REQUEST))
+        task = group.create_task(_listed(provider, REQUEST))
         await asyncio.sleep(0)
-        asked.cancel()
+        task.cancel()
     assert list(await provider.texts(REQUEST))

@@ -134,7 +134,7 @@ async def test_a_model_whose_template_has_a_place_for_tools_calls_them(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.needs("llama")
-async def test_a_model_whose_template_has_none_is_not_told_of_tools(tmp_path: Path) -> None:
+async def test_a_model_whose_template_has_no_tools_gets_none(tmp_path: Path) -> None:
     """And the operator reads at the start that it only chats (S0-15)."""
     model = tmp_path / "m.gguf"
     model.write_bytes(gguf(CHATS))

@@ -298,7 +298,9 @@ async def test_of_plans_that_end_the_same_row_at_once_one_does(
         if is_by_key:
             value = await COUNTERS.get(reads, "1")
         else:
-            value = next(iter([one async for one in COUNTERS.all(reads, place="here")]), None)
+            value = next(
+                iter([counter_ async for counter_ in COUNTERS.all(reads, place="here")]), None
+            )
         if value != 0:
             return None, False
         end = COUNTERS.delete("1") if erases else COUNTERS.put("1", 9, place="here")

@@ -49,10 +49,10 @@ async def test_the_holder_of_the_newest_fence_may_write(
 ) -> None:
     """Each conversation has a separate fence."""
     async with backend.opened(tmp_path, ManualClock()) as store:
-        here, there = await store.lease(HERE), await store.lease(THERE)
-        await store.commit(turn(here, counter("1")))
-        await store.commit(turn(there, counter("2"), conversation=THERE))
-        await store.commit(turn(here, counter("3")))
+        first, second = await store.lease(HERE), await store.lease(THERE)
+        await store.commit(turn(first, counter("1")))
+        await store.commit(turn(second, counter("2"), conversation=THERE))
+        await store.commit(turn(first, counter("3")))
 
         assert await keys(store) == ["1", "2", "3"]
 

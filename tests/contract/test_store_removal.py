@@ -107,13 +107,13 @@ async def test_blobs_are_found_by_when_they_were_last_put(
 async def test_a_dropped_blob_is_gone(backend: Implementation, tmp_path: Path) -> None:
     """Dropping one that is gone already is no error."""
     async with backend.opened(tmp_path, ManualClock()) as store:
-        gone, stays = blob(b"gone"), blob(b"stays")
-        await store.commit(chore(gone, stays))
+        dropped, stays = blob(b"gone"), blob(b"stays")
+        await store.commit(chore(dropped, stays))
 
-        await store.commit(chore(DropBlob(digest=gone.digest)))
-        await store.commit(chore(DropBlob(digest=gone.digest)))
+        await store.commit(chore(DropBlob(digest=dropped.digest)))
+        await store.commit(chore(DropBlob(digest=dropped.digest)))
 
-        assert await store.blob(gone.digest) is None
+        assert await store.blob(dropped.digest) is None
         assert await store.blob(stays.digest) == b"stays"
 
 
@@ -129,7 +129,7 @@ async def test_a_blob_that_was_put_again_since_somebody_looked_stays(
         await clock.advance(DAY.total_seconds())
         await store.commit(chore(renewed))
 
-        drops = (DropBlob(digest=one.digest, put_before=EPOCH + DAY) for one in (old, renewed))
+        drops = (DropBlob(digest=blob_.digest, put_before=EPOCH + DAY) for blob_ in (old, renewed))
         await store.commit(chore(*drops))
 
         assert await store.blob(old.digest) is None
@@ -150,10 +150,10 @@ async def test_a_clock_that_was_set_back_spares_no_blob(
         early, renewed = blob(b"early"), blob(b"renewed")
         await store.commit(chore(early, renewed))
         clock.leap(-DAY)
-        looked = clock.now()
+        read_at = clock.now()
         await store.commit(chore(renewed))
 
-        drops = (DropBlob(digest=one.digest, put_before=looked) for one in (early, renewed))
+        drops = (DropBlob(digest=blob_.digest, put_before=read_at) for blob_ in (early, renewed))
         await store.commit(chore(*drops))
 
         assert await store.blob(early.digest) is None

@@ -36,9 +36,9 @@ async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> 
     messages: tuple[Message, ...] = (
         SystemMessage(content="You are brief."),
         *(
-            one
+            message
             for name in languages
-            for one in (UserMessage(content=TEXTS[name]), AssistantMessage(content="Yes."))
+            for message in (UserMessage(content=TEXTS[name]), AssistantMessage(content="Yes."))
         ),
         UserMessage(content="Well?"),
     )
@@ -101,8 +101,8 @@ async def test_llama_cpp_counts_for_its_model(small_model: Path) -> None:
             found = dict(zip(texts, await provider.count(texts) or (), strict=True))
             cache = weigh(with_counts(TokenCache(), messages, (), found), messages)
             truth = await _of_the_whole(http, endpoint, messages)
-            took = of_request(cache, Scale(), messages, 0)
-            assert sum(found.values()) < truth <= took <= truth + 100, name
+            estimate = of_request(cache, Scale(), messages, 0)
+            assert sum(found.values()) < truth <= estimate <= truth + 100, name
 
 
 async def _of_the_whole(http: HttpClient, endpoint: Endpoint, messages: Iterable[Message]) -> int:

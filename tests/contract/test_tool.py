@@ -108,7 +108,7 @@ def test_checked_arguments_are_complete_and_final(name: str) -> None:
 
 
 @every_tool
-def test_every_fault_of_a_call_is_told_at_once(name: str) -> None:
+def test_every_fault_of_a_call_is_reported_at_once(name: str) -> None:
     """A mismatch is one typed error with all its faults, and it repeats no value (S1-12)."""
     tool = make_tool(name)
     wrong = {key: {"hunter2": 1} for key in IMPLEMENTATIONS[name].good}

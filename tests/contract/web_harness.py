@@ -124,7 +124,7 @@ class WebHarness:
     )
     delivered: list[str] = field(default_factory=list[str])
     _barriers: int = 0
-    _there: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def make(self) -> Channel:
         self.channel = WebChannel(self.context)
@@ -135,13 +135,13 @@ class WebHarness:
 
     @asynccontextmanager
     async def present(self) -> AsyncGenerator[None]:
-        async with self._there:
+        async with self._stack:
             await self._come()
             yield
 
     async def _come(self) -> None:
-        self.client = await self._there.enter_async_context(visiting(self.listener))
-        self.stream = await self._there.enter_async_context(following(self.client))
+        self.client = await self._stack.enter_async_context(visiting(self.listener))
+        self.stream = await self._stack.enter_async_context(following(self.client))
         await self.stream.hear_until("snapshot")
 
     async def turn_to(self, name: str) -> None:
@@ -151,7 +151,7 @@ class WebHarness:
         raise NotImplementedError
 
     async def cut(self) -> None:
-        await self._there.aclose()
+        await self._stack.aclose()
         await self._come()
 
     def keep_limits(self) -> Callable[[], int]:
@@ -165,8 +165,8 @@ class WebHarness:
 
     async def send_file(self, name: str, content: bytes, *, claimed_bytes: int) -> bool:
         key = f"uploaded-{len(self._posts)}"
-        taken = await self.client.post(f"/web/files/{key}", content=content)
-        assert taken.status_code == 200, taken.text
+        response = await self.client.post(f"/web/files/{key}", content=content)
+        assert response.status_code == 200, response.text
         claimed = {"id": key, "name": name, "type": "text/plain", "size": claimed_bytes}
         return await self._post("messages", {"text": "", "files": [claimed]})
 
@@ -241,9 +241,9 @@ def local_card(item: Mapping[str, object]) -> Standing:
 async def web_platform(directory: Path) -> AsyncGenerator[WebHarness]:
     clock = ManualClock()
     async with local_listener(directory, clock) as listener:
-        kept = directory / "kept"
-        kept.mkdir()
-        context = web_context(listener, Transcript(), clock, kept)
+        folder = directory / "kept"
+        folder.mkdir()
+        context = web_context(listener, Transcript(), clock, folder)
         yield WebHarness(listener=listener, context=context, clock=clock)
 
 

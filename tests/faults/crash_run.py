@@ -108,11 +108,11 @@ class CrashRun:
         """Wait until no work is left."""
         await self._until(lambda: not self._pending_work())
 
-    async def _until(self, holds: Callable[[], bool]) -> None:
+    async def _until(self, condition: Callable[[], bool]) -> None:
         def check() -> bool:
             self._changed.set()  # for changes without a kill point, such as the arrival of a mail
             self._changed = asyncio.Event()
-            return holds()
+            return condition()
 
         try:
             await self.world.until(check)

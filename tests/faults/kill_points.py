@@ -80,7 +80,7 @@ class Progress:
             "executing": any(self.running.values()),
             "delivering": bool(self.finals),
         }
-        return frozenset(phase for phase, holds in found.items() if holds)
+        return frozenset(phase for phase, is_reached in found.items() if is_reached)
 
     @property
     def unrecorded(self) -> int:

@@ -70,7 +70,7 @@ class _Press:
 
     @property
     def confirmed(self) -> bool:
-        return any(delivery.answers for delivery in self.deliveries) or not self._stands
+        return any(delivery.answers for delivery in self.deliveries) or not self._is_shown
 
     @property
     def message(self) -> str:
@@ -81,12 +81,12 @@ class _Press:
         return self.button
 
     @property
-    def _stands(self) -> bool:
+    def _is_shown(self) -> bool:
         return self.button in _buttons(self.card)
 
     def again(self) -> None:
         life = self.discord.identifies
-        if life > self.life and self.discord.is_connected and self._stands:
+        if life > self.life and self.discord.is_connected and self._is_shown:
             self.life = life
             pressed = self.person.presses(self.card.channel_id, self.card.id, self.button)
             self.deliveries.append(pressed)
@@ -228,22 +228,22 @@ class OnDiscord(WithDirectChats[_Chat]):
         fault = Fault(method="POST", path=path, status=403, body=missing, times=10**6)
         self.discord.will(fault)
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Check outside the emulator's code, which must not read files."""
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while not (found := self._check(holds)):
+                while not (found := self._check(condition)):
                     await self.discord.next_change().wait()
         except TimeoutError:
             message = f"waited {PATIENCE_S:g} s in vain\n{self.discord.transcript()}"
             raise AssertionError(message) from None
         return found
 
-    def _check(self, holds: Callable[[], T]) -> T:
+    def _check(self, condition: Callable[[], T]) -> T:
         self.daemon.check()
         for press in self._presses:
             press.again()
-        return holds()
+        return condition()
 
     async def store_positions(self) -> None:
         """Store positions as if everyone had written before; the bot reads back only known chats."""

@@ -135,12 +135,14 @@ class OnEmail(WithDirectChats[_Chat]):
         raise AssertionError("a mail that was sent stays as it is")
 
     async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Action:
-        (asked, *_) = [one for one in self._chats[where].mails if str(one["message-id"]) == card.id]
-        wanted = (CODES[choice], card.calls[call].approval)
+        (card_mail, *_) = [
+            mail for mail in self._chats[where].mails if str(mail["message-id"]) == card.id
+        ]
+        expected = (CODES[choice], card.calls[call].approval)
         link = next(
-            one
-            for one in links(asked)
-            if (found := CODE.search(one)) is not None and found.groups() == wanted
+            link
+            for link in links(card_mail)
+            if (found := CODE.search(link)) is not None and found.groups() == expected
         )
         mail = mail_from(self._people[who], self._world.bot, subject=link, in_reply_to="")
         return await self._written(who, mail, link)
@@ -148,15 +150,15 @@ class OnEmail(WithDirectChats[_Chat]):
     async def _written(self, who: str, mail: EmailMessage, text: str) -> Action:
         bare = copy(mail)
         del bare["Subject"]  # only the bot can tell what a card's code proves
-        taken = decode.decode(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._bot)
-        assert isinstance(taken, Decoded)
+        decoded = decode.decode(Fetched(validity=1, uid=1, raw=bare.as_bytes()), self._bot)
+        assert isinstance(decoded, Decoded)
         await self._world.write(self._people[who], mail)
         return _Written(
             text=text,
             sender=self._people[who],
             mail=mail,
-            message=taken.envelope.message,
-            claim=f"{self._account}/{taken.envelope.dedup[-1]}",
+            message=decoded.envelope.message,
+            claim=f"{self._account}/{decoded.envelope.dedup[-1]}",
             ledger=self._ledger,
         )
 
@@ -170,31 +172,31 @@ class OnEmail(WithDirectChats[_Chat]):
 
     def refuse(self, where: str) -> None:
         assert where == "ann"
-        self._people[where] = self._world.gone
+        self._people[where] = self._world.unreachable
 
-    async def until(self, holds: Callable[[], T]) -> T:
-        """Look again and again, for mail tells nobody; once more when nothing is on its way."""
+    async def until(self, condition: Callable[[], T]) -> T:
+        """Poll, for mail servers report nothing; once more when nothing is on its way."""
         mail = self._world.mail
         try:
             async with asyncio.timeout(PATIENCE_S):
                 while True:
                     self._changed.clear()
-                    if await self._looked(holds):
+                    if await self._checked(condition):
                         await mail.wait_delivered()
-                        if found := await self._looked(holds):
+                        if found := await self._checked(condition):
                             return found
                     await self._next()
         except TimeoutError:
             read = {chat.name: chat.ever for chat in self.chats()}
             raise AssertionError(f"waited {PATIENCE_S:g} s in vain\n{read}") from None
 
-    async def _looked(self, holds: Callable[[], T]) -> T:
+    async def _checked(self, condition: Callable[[], T]) -> T:
         self.daemon.check()
         mail = self._world.mail
         for chat in self._chats.values():
             if await mail.count(chat.address) > len(chat.mails):
                 chat.read(await mail.mails(chat.address))
-        return holds()
+        return condition()
 
     async def _next(self) -> None:
         loop = asyncio.get_running_loop()

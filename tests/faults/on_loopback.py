@@ -114,8 +114,8 @@ class OnLoopback:
     def refuse(self, where: str) -> None:
         self._world.platform.will("send", Refuse(), chat=where, times=None)
 
-    async def until(self, holds: Callable[[], T]) -> T:
-        return await self._world.until(holds)
+    async def until(self, condition: Callable[[], T]) -> T:
+        return await self._world.until(condition)
 
 
 def on_loopback(

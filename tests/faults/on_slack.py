@@ -148,11 +148,11 @@ class OnSlack(WithDirectChats[_Chat]):
     def refuse(self, where: str) -> None:
         self.slack.closed_chats.add(self._chats[where].channel)
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Check outside the emulator's code, which must not read files."""
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while not (found := self.daemon.check() or holds()):
+                while not (found := self.daemon.check() or condition()):
                     await self.slack.next_change().wait()
         except TimeoutError:
             message = f"waited in vain\n{self.slack.calls}\n{self.slack.bot_messages}"

@@ -173,12 +173,12 @@ class OnTelegram:
     def refuse(self, where: str) -> None:
         self.telegram.will("sendMessage", Refuse(), chat=self._chats[where].chat, times=None)
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Check outside the emulator's code, which must not read files."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 self.daemon.check()
-                while not (found := holds()):
+                while not (found := condition()):
                     await self.telegram.next_change().wait()
                     self.daemon.check()
         except TimeoutError:

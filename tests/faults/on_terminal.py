@@ -178,10 +178,10 @@ class OnLocal(WithDirectChats[_Chat]):
     def refuse(self, where: str) -> None:
         raise AssertionError("nothing on this machine refuses")
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while not (found := self.daemon.check() or holds()):
+                while not (found := self.daemon.check() or condition()):
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:

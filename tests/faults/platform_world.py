@@ -208,7 +208,7 @@ class PlatformWorld(Protocol):
         """Let the platform refuse every send to a chat."""
         ...
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Wait until `holds` returns a true value, checked at each change."""
         ...
 

@@ -104,13 +104,13 @@ async def _edited(run: CrashRun) -> None:
     run.world.model.call("dig", {"what": "here"}, round=0, key="dig up", times=None)
     run.world.model.say("Dug.", round=1, key="dig up", times=None)
     run.world.model.say("Dug.", key="dig down", times=None)
-    said = await run.say("ann", "dig up", "Dug.")
+    message = await run.say("ann", "dig up", "Dug.")
 
     async def edit_meanwhile() -> None:
         hold = Holds(text="a bone")
         run.world.bench.will("dig", hold)
         await hold.reached()
-        await run.edit(said, "dig down")
+        await run.edit(message, "dig down")
         await run.kill_points.reach(KillPoint(what="tool", name="dig", when="during"))
         hold.release()
 

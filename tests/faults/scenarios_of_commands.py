@@ -1,4 +1,4 @@
-"""What takes place when somebody uses a command that does more than to say something.
+"""Scenarios of commands that do more than answer.
 
 Each waits for what the one before it shows, in the same life of the daemon or in a later one.
 """

@@ -1,6 +1,6 @@
-"""What takes place while a turn runs and somebody says more: each way that a message can take.
+"""Scenarios of messages that arrive while a turn runs, in each mode.
 
-Turns are held, by the model's gate or by the tool, until what is said meanwhile is admitted: in the
+Turns are held, by the model's gate or by the tool, until the later messages are admitted: in the
 same life of the daemon or in a later one.
 """
 
@@ -23,7 +23,7 @@ async def _begun(run: CrashRun, gate: Gate) -> None:
 
 
 async def _story(run: CrashRun, note: str) -> Gate:
-    """Let Ann be told a story that goes on until somebody ends it."""
+    """Have Ann's turn write a story that goes on until it is ended."""
     gate = run.world.model.gate()
     run.world.model.say(BEGUN, gate, "there was more.", key="a story", times=None)
     await run.say("ann", "a story", marks=(note,), end="stopped")

@@ -43,7 +43,7 @@ async def _all_again(run: CrashRun) -> None:
         ),
     ],
 )
-async def test_whatever_comes_again_acts_once(
+async def test_any_repeated_event_acts_once(
     tmp_path: Path, open_world: OpenWorld, name: str
 ) -> None:
     """Messages, edits, files, commands and presses: at once, later, and after a kill. P1, P3, S2-02."""
@@ -62,7 +62,7 @@ async def test_whatever_comes_again_acts_once(
         await run.idle()
         check(run)
         await _all_again(run)
-        asked = len(run.world.model.requests)
+        requests_before = len(run.world.model.requests)
         run.kill_points.kills_at = nth("commit", "admitted", "before")
         await run.say("ann", "and now?", "Now as well.")
         run.world.model.say("Now as well.", key="and now?", times=None)
@@ -70,4 +70,4 @@ async def test_whatever_comes_again_acts_once(
         run.kill_points.kills_at = None
         await run.start()
         await _all_again(run)
-        assert len(run.world.model.requests) == asked + 4
+        assert len(run.world.model.requests) == requests_before + 4

@@ -36,7 +36,7 @@ ON_THE_WEB = ("admitted", "fetched")
 """The points of the page's files, which are uploaded before the message that names them."""
 
 
-async def said(run: CrashRun, text: str, *, files: bool = False) -> None:
+async def say(run: CrashRun, text: str, *, files: bool = False) -> None:
     """Let Ann write, with or without a file that contains the phrase."""
     sent = {"note.txt": PHRASE.encode()} if files else None
     run.actions.append(await run.world.say("ann", text, files=sent))
@@ -65,22 +65,22 @@ async def test_a_kill_off_the_record_leaves_no_word(
             rest.open()
         run.write("again", f"Once more: {PHRASE}.")
 
-        def stands(text: str) -> bool:
+        def is_shown(text: str) -> bool:
             return any(text in answer for answer in answers(world.chat("ann")))
 
         await run.start()
-        await said(run, "/otr")
-        await world.until(lambda: stands("Off the record from now on"))
+        await say(run, "/otr")
+        await world.until(lambda: is_shown("Off the record from now on"))
         run.kill_points.kills_at = nth("commit", point, when)
-        await said(run, f"look: {PHRASE}", files=True)
+        await say(run, f"look: {PHRASE}", files=True)
         assert await run.killed(), "the daemon never reached that point"
         assert leaks(tmp_path) == []
         rest.open()
         run.kill_points.kills_at = None
         await run.start()
-        asks = "what you said off the record is gone"
-        await world.until(lambda: stands(asks) or stands(f"There: {PHRASE}."))
-        await said(run, f"again: {PHRASE}")
-        await world.until(lambda: stands(f"Once more: {PHRASE}."))
+        notice = "what you said off the record is gone"
+        await world.until(lambda: is_shown(notice) or is_shown(f"There: {PHRASE}."))
+        await say(run, f"again: {PHRASE}")
+        await world.until(lambda: is_shown(f"Once more: {PHRASE}."))
         await world.daemon.kill()
         assert leaks(tmp_path) == []

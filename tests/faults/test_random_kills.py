@@ -88,7 +88,7 @@ ON_TELEGRAM = tuple(
 )
 # More mails in an hour than people write.
 NO_CAPS = {"email": {"account_per_hour": 10_000}}
-WITHOUT_A_FILE = tuple(one for one in RARER if one != "file")
+WITHOUT_A_FILE = tuple(kind for kind in RARER if kind != "file")
 # Short ones: a kill by mail takes most of a minute, and a share of the searches holds whole worlds.
 ELSEWHERE = tuple(
     Case(

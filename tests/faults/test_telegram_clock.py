@@ -101,16 +101,16 @@ async def test_a_repeat_is_known_after_the_clock_was_set_forward_and_back(tmp_pa
     """A month passes on the clock alone, and what was answered stays answered (P1)."""
     set_clock(tmp_path, timedelta())
     async with bot(tmp_path, command=COMMAND, launch=fork) as world:
-        said = world.ann.says("hello")
+        action = world.ann.says("hello")
         await world.expect(world.ann.chat, "hello")
-        await world.telegram.confirmed(said)
+        await world.telegram.confirmed(action)
         set_clock(tmp_path, A_MONTH - timedelta(days=2))
-        again = world.telegram.redeliver(said, as_new=True)
+        again = world.telegram.redeliver(action, as_new=True)
         await world.until(lambda: again.confirmed)
         assert await world.daemon.terminate() == 0
         set_clock(tmp_path, timedelta())
         await world.daemon.start()
-        world.telegram.redeliver(said)
-        await world.telegram.confirmed(said)
+        world.telegram.redeliver(action)
+        await world.telegram.confirmed(action)
         world.ann.says("good day")
         await world.expect(world.ann.chat, "hello", "good day")

@@ -32,13 +32,13 @@ def all_write(world: Bot, people: Sequence[Actor], *words: str) -> list[UserActi
 async def all_answered(world: Bot, people: Sequence[Actor], *words: str) -> None:
     """Wait for everybody's answers, and fail for one that is missing, foreign or there twice."""
     for person in people:  # one by one, so that patience is with each of them, not with the crowd
-        await world.until(lambda one=person: len(one.chat.texts) >= len(words))
-    said = {person.id: person.chat.texts for person in people}
-    assert said == {person.id: [f"{word} {person.id}" for word in words] for person in people}
+        await world.until(lambda person=person: len(person.chat.texts) >= len(words))
+    texts = {person.id: person.chat.texts for person in people}
+    assert texts == {person.id: [f"{word} {person.id}" for word in words] for person in people}
 
 
 def refused(world: Bot) -> list[str]:
-    """Return the calls that Telegram refused, for whatever reason."""
+    """Return the calls that Telegram refused, for any reason."""
     return [repr(call) for call in world.telegram.calls if call.refusal]
 
 
@@ -62,13 +62,13 @@ async def test_who_writes_twice_in_a_crowd_is_answered_in_order(tmp_path: Path) 
     async with bot(tmp_path, channel=EVERYBODY) as world:
         people = crowd(world, 150)
         some = people[::5]
-        for one in some:
-            key = f"first of {one.id}"
-            world.model.call("peek", {"what": str(one.id)}, round=0, key=key)
+        for person in some:
+            key = f"first of {person.id}"
+            world.model.call("peek", {"what": str(person.id)}, round=0, key=key)
         actions = all_write(world, people, "first of", "second of")
         await all_answered(world, people, "first of", "second of")
         await world.telegram.confirmed(*actions)
-        assert sorted(world.bench.ran("peek")) == sorted(str(one.id) for one in some)
+        assert sorted(world.bench.ran("peek")) == sorted(str(person.id) for person in some)
         assert refused(world) == []
 
 

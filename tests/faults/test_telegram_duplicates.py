@@ -27,10 +27,10 @@ async def comes_again(world: Bot, *actions: UserAction) -> None:
         world.telegram.redeliver(action)
     new = [world.telegram.redeliver(action, as_new=True) for action in actions]
     again = [*(action.update for action in actions), *new]
-    await world.until(lambda: all(one.confirmed for one in again))
+    await world.until(lambda: all(update.confirmed for update in again))
 
 
-async def test_whatever_comes_again_acts_once(tmp_path: Path) -> None:
+async def test_any_repeated_event_acts_once(tmp_path: Path) -> None:
     """Messages, commands, edits, files and presses: in one batch, later, after a kill. P1, S2-02."""
     async with bot(tmp_path) as world:
         world.model.say("Answered.", key="hello", times=None)
@@ -55,7 +55,7 @@ async def test_whatever_comes_again_acts_once(tmp_path: Path) -> None:
         await world.until(lambda: "Knocked." in world.bob.chat.texts)
         actions.append(world.ann.edits(world.ann.chat.messages[0], "good day again"))
         await world.telegram.confirmed(*actions)
-        asked, told = len(world.model.requests), len(world.olga.chat.texts)
+        requests_before, texts_before = len(world.model.requests), len(world.olga.chat.texts)
         await comes_again(world, *actions)
         assert await world.daemon.terminate() == 0
         await world.daemon.start()
@@ -64,8 +64,8 @@ async def test_whatever_comes_again_acts_once(tmp_path: Path) -> None:
         world.ann.says("that was all")
         await world.expect(world.ann.chat, "Answered.", "Read.", "And once more.")
         assert world.bench.ran("knock") == ["on wood"]
-        assert len(world.olga.chat.texts) == told
-        assert len(world.model.requests) == asked + 1
+        assert len(world.olga.chat.texts) == texts_before
+        assert len(world.model.requests) == requests_before + 1
         assert str(world.model.requests[-1].messages).count("good day again") == 1
 
 
@@ -108,10 +108,10 @@ async def test_what_waited_while_it_was_down_is_answered_oldest_first(tmp_path: 
         await world.daemon.start()
         await world.until(lambda: "better" in world.ann.chat.texts)
         for person in people:
-            wanted = [f"message {number} of {person!r}" for number in range(50)]
+            expected = [f"message {number} of {person!r}" for number in range(50)]
             await world.until(
-                lambda one=person, wanted=wanted: (
-                    [text for text in one.chat.texts if "message" in text] == wanted
+                lambda person=person, expected=expected: (
+                    [text for text in person.chat.texts if "message" in text] == expected
                 )
             )
         assert not any("worse" in text for text in world.ann.chat.texts)

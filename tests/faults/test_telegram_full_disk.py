@@ -36,7 +36,7 @@ POINTS = [point for point in DurablePoint if point not in NOT_PERFORMED]
 
 @dataclass(frozen=True, kw_only=True)
 class Disk:
-    """The small file system, as whoever is in its namespace sees it."""
+    """The small file system, as a process in its namespace sees it."""
 
     place: Path
 
@@ -91,14 +91,14 @@ class Work:
         """Let Ann send a file, Bob ask for what needs an approval, and Mallory be out of reach."""
         world, name = self.world, f"round {self.rounds}."
         self.rounds += 1
-        model, asked = world.model, f"knock {name}"
-        model.call("knock", {"what": name}, text="Let me.", key=asked, round=0, times=None)
-        model.say("Knocked in ", name, key=asked, round=1, times=None)
+        model, request = world.model, f"knock {name}"
+        model.call("knock", {"what": name}, text="Let me.", key=request, round=0, times=None)
+        model.say("Knocked in ", name, key=request, round=1, times=None)
         model.say("Knocked in ", name, key=f"softly {name}", times=None)
         model.say("Read ", "in ", name, key=f"read {name}", times=None)
         self.actions += [
             world.ann.sends("document", b"milk", name="a.txt", caption=f"read {name}"),
-            world.bob.says(asked),
+            world.bob.says(request),
             world.mallory.says(f"hello in {name}"),
         ]
 
@@ -116,13 +116,13 @@ class Work:
                 await changed.wait()
                 continue
             pressed.add(cards[0].id)
-            asked = [
+            requests = [
                 message
                 for message in self.world.bob.chat.messages
                 if message.text.startswith("knock ")
             ]
             edits = [
-                self.world.bob.edits(asked[-1], asked[-1].text.replace("knock", "softly"))
+                self.world.bob.edits(requests[-1], requests[-1].text.replace("knock", "softly"))
                 for _ in range(self.edits)
             ]
             await self.world.telegram.confirmed(*edits)
@@ -141,9 +141,9 @@ class Work:
     def hold_to_account(self) -> None:
         """Each answer stands once; a repeat, and only that, says that it may be one."""
         for number in range(self.rounds):
-            for chat, said in ((self.world.ann.chat, "Read"), (self.world.bob.chat, "Knocked")):
-                found = [text for text in chat.texts if f"{said} in round {number}." in text]
-                plain = [one for one in found if not one.endswith(REPEAT)]
+            for chat, verb in ((self.world.ann.chat, "Read"), (self.world.bob.chat, "Knocked")):
+                found = [text for text in chat.texts if f"{verb} in round {number}." in text]
+                plain = [text for text in found if not text.endswith(REPEAT)]
                 assert len(plain) <= 1, found
                 assert len(found) <= 2, found
         runs = self.world.bench.ran("knock")
@@ -211,7 +211,7 @@ async def go_through(work: Work, kill_points: KillPoints, at: FullAt) -> None:
     kill_points.begin()
     await daemon.start()
     work.round()
-    # Of what is refused nobody is told, so that work may seem done before it.
+    # Refused events are not reported, so the work may seem done too early.
     await world.telegram.until(
         lambda: (work.is_done() and at.has_failed) or daemon.exit_code is not None
     )

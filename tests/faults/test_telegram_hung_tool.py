@@ -1,4 +1,4 @@
-"""A tool hangs in a Telegram chat: it ends at its time-out or at `/stop`, and nobody else waits."""
+"""A tool hangs in a Telegram chat: it ends at its time-out or at `/stop`, and no other chat waits."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def tool_results(world: Bot) -> list[str]:
 
 
 def hang(world: Bot, who: Actor) -> None:
-    """Let somebody ask for what a tool never comes back from."""
+    """Have a person's turn make a tool call that hangs."""
     key = f"look, says {who.id}"
     world.bench.will("peek", Holds())
     world.model.call("peek", {"what": str(who.id)}, round=0, key=key)
@@ -28,7 +28,7 @@ def hang(world: Bot, who: Actor) -> None:
 
 
 async def stopped(world: Bot, who: Actor) -> None:
-    """Wait until somebody reads that their turn was stopped."""
+    """Wait until a person reads that their turn was stopped."""
     await world.until(lambda: any("topped by" in text for text in who.chat.texts))
 
 
@@ -50,7 +50,7 @@ async def test_it_ends_at_its_time_out_and_the_model_tells_the_chat(tmp_path: Pa
         await world.expect(world.ann.chat, "Let me look.\n\nIt took too long.", "hello")
 
 
-async def test_one_of_two_that_hangs_takes_nothing_from_the_other(tmp_path: Path) -> None:
+async def test_one_hung_call_of_two_takes_nothing_from_the_other(tmp_path: Path) -> None:
     """Both have a result, in the order asked for: one whole, the other too late. S1-17, S1-20."""
     async with bot(tmp_path) as world:
         world.bench.will("nap", Holds())
@@ -63,7 +63,9 @@ async def test_one_of_two_that_hangs_takes_nothing_from_the_other(tmp_path: Path
         assert "peek: short" in whole
 
 
-async def test_many_that_hang_delay_nobody_else_and_stop_ends_each_at_once(tmp_path: Path) -> None:
+async def test_many_hung_calls_delay_no_other_chat_and_stop_ends_each_at_once(
+    tmp_path: Path,
+) -> None:
     """Others talk and use the same tool meanwhile; what hangs has not even been timed out.
 
     P9, K24.

@@ -24,7 +24,7 @@ LIVES = 3
 """As often as the model may be asked the same again."""
 
 
-async def press_whatever_is_asked(world: Bot) -> None:
+async def press_every_card(world: Bot) -> None:
     """Be Olga, who approves every card once, however long it takes until there is one."""
     pressed: set[int] = set()
     while True:
@@ -56,9 +56,9 @@ async def test_a_kill_around_a_call_to_telegram_loses_and_doubles_nothing(
     tmp_path: Path, shown: str, call: str, when: str
 ) -> None:
     """Answered once, run once, every card settled, and nothing may be a repeat. P1, P3, P5."""
-    told = asyncio.Event()
+    reached = asyncio.Event()
     async with (
-        KillPoints(told.set) as kill_points,
+        KillPoints(reached.set) as kill_points,
         bot(
             tmp_path,
             start=False,
@@ -74,17 +74,17 @@ async def test_a_kill_around_a_call_to_telegram_loses_and_doubles_nothing(
         for _ in range(LIVES):
             world.model.call("knock", {"what": "on wood"}, text="Let me knock.", round=0)
             world.model.say("So be it.", round=1)
-        operator = group.create_task(press_whatever_is_asked(world))
+        operator = group.create_task(press_every_card(world))
         await world.daemon.start()
         world.ann.says("please knock")
         while kill_points.killed_at is None:
-            await told.wait()
-            told.clear()
+            await reached.wait()
+            reached.clear()
         await world.daemon.wait()
         kill_points.kills_at = None
         kill_points.begin()
         await world.daemon.start()
-        # All may stand already, so the new life has to be up before it is told to end.
+        # All may stand already, so the new life has to be up before it is stopped.
         await world.until(lambda: world.telegram.is_polled and _is_quiet(world))
         operator.cancel()
         _hold_to_account(world)
@@ -105,8 +105,8 @@ def _is_quiet(world: Bot) -> bool:
 def _hold_to_account(world: Bot) -> None:
     texts = world.ann.chat.texts
     assert sorted(texts) == [ANSWER, WAITING]
-    assert [one for one in texts + world.olga.chat.texts if REPEAT in one] == []
-    # Where a kill has hit the call as well, Olga is told, beside her cards.
+    assert [text for text in texts + world.olga.chat.texts if REPEAT in text] == []
+    # Where a kill has hit the call as well, Olga gets a notice, beside her cards.
     cards = [
         message for message in world.olga.chat.from_bot if message.versions[0].markup is not None
     ]

@@ -20,7 +20,7 @@ def calls_within(world: Bot, chat: Chat, method: str) -> list[str]:
     """Return what was called in a chat while it was to wait; the first refusal begins that."""
     refused = next(call for call in world.telegram.called(method, chat=chat) if call.refusal)
     later = [call for call in world.telegram.calls if call.chat == chat.id and call.at > refused.at]
-    return [repr(one) for one in later if one.at < refused.at + WAIT_S]
+    return [repr(call) for call in later if call.at < refused.at + WAIT_S]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def calls_within(world: Bot, chat: Chat, method: str) -> list[str]:
 async def test_a_wait_is_kept_to_the_letter_and_in_one_chat_only(
     tmp_path: Path, method: str, *, stream: bool
 ) -> None:
-    """Not one call goes into the chat before its time; elsewhere nobody notices. P6, P9."""
+    """Not one call goes into the chat before its time; no other chat notices. P6, P9."""
     async with bot(tmp_path, channel={"stream": stream}) as world:
         world.telegram.will(method, TooMany(retry_after_s=WAIT_S), chat=world.ann.chat)
         world.model.call("peek", {"what": "x"}, text="Let me look.", key="ann", round=0)
@@ -59,10 +59,10 @@ async def test_a_wait_is_kept_to_the_letter_and_in_one_chat_only(
     ],
     ids=repr,
 )
-async def test_whichever_call_fails_once_everything_stands_once(
+async def test_any_call_that_fails_once_leaves_everything_standing_once(
     tmp_path: Path, fault: TooMany | BadGateway | Lose
 ) -> None:
-    """A draft, a card, its press, its end, the final, the poll: each fails, and nobody sees it.
+    """A draft, a card, its press, its end, the final, the poll: each fails, and no person sees it.
 
     P1, P5, P6.
     """
@@ -75,7 +75,7 @@ async def test_whichever_call_fails_once_everything_stands_once(
         world.telegram.will("sendMessage", fault, chat=world.olga.chat)
         world.telegram.will("answerCallbackQuery", fault)
         world.telegram.will("getUpdates", fault)
-        asked = world.ann.says("please")
+        request_ = world.ann.says("please")
         # Not the edits by which a message is looked for whose answer was lost.
         world.telegram.will("editMessageText", fault, when=lambda call: "approved by" in call.text)
         world.telegram.will("editMessageText", fault, when=lambda call: "So" in call.text)
@@ -83,10 +83,10 @@ async def test_whichever_call_fails_once_everything_stands_once(
         pressed = world.olga.presses(card, "Approve once")
         await world.until(lambda: "Let me knock.\n\nSo be it." in world.ann.chat.texts)
         await world.until(lambda: not any(message.buttons for message in world.olga.chat.from_bot))
-        await world.telegram.confirmed(hello, asked, pressed)
+        await world.telegram.confirmed(hello, request_, pressed)
         waiting = "Waiting for an operator to approve knock."
-        said = [text for text in world.ann.chat.texts if text != waiting]
-        assert said == ["hello", "Let me knock.\n\nSo be it."]
+        texts = [text for text in world.ann.chat.texts if text != waiting]
+        assert texts == ["hello", "Let me knock.\n\nSo be it."]
         assert world.ann.chat.texts.count(waiting) <= 1
         # One that is pressed while it is still looked for may stand twice, and both say how it ended.
         assert len(world.olga.chat.from_bot) <= 2
@@ -114,8 +114,8 @@ def _runs_ahead(world: Bot) -> bool:
     return True
 
 
-async def test_somebody_who_blocks_the_bot_is_nobody_elses_trouble(tmp_path: Path) -> None:
-    """The operator is told once, others go on, and whoever comes back is answered. P1, P9, P10."""
+async def test_a_person_who_blocks_the_bot_troubles_no_other_person(tmp_path: Path) -> None:
+    """The operator reads it once, others go on, and a returning person is answered. P1, P9, P10."""
     async with bot(tmp_path, channel={"drafts": "edited"}) as world:
         gate = world.model.gate()
         world.model.say("One, ", gate, "two.", key="count")
@@ -130,15 +130,15 @@ async def test_somebody_who_blocks_the_bot_is_nobody_elses_trouble(tmp_path: Pat
         # The whole of the second answer, which a draft of it may come before.
         sent = partial(world.telegram.called, "sendMessage", chat=world.ann.chat)
         await world.until(
-            lambda: [one for one in sent() if one.refusal and one.text == "are you there?"]
+            lambda: [call for call in sent() if call.refusal and call.text == "are you there?"]
         )
         await world.until(lambda: world.olga.chat.texts)
         await world.telegram.confirmed(world.ann.unblocks(), world.ann.says("back again"))
         await world.until(lambda: world.ann.chat.texts[-1] == "back again")
         assert world.ann.chat.texts[0].startswith("One,")
         assert len(world.ann.chat.texts) == 2
-        (told,) = world.olga.chat.texts
-        assert "blocked by the user" in told
+        (notice,) = world.olga.chat.texts
+        assert "blocked by the user" in notice
 
 
 async def test_a_poll_that_fails_takes_nothing_away(tmp_path: Path) -> None:
@@ -149,6 +149,6 @@ async def test_a_poll_that_fails_takes_nothing_away(tmp_path: Path) -> None:
             "getUpdates", Lose(carried_out=True), TooMany(retry_after_s=1), conflict
         )
         world.telegram.cut()
-        said = [world.ann.says(f"message {number}") for number in range(3)]
+        actions = [world.ann.says(f"message {number}") for number in range(3)]
         await world.expect(world.ann.chat, "message 0", "message 1", "message 2")
-        await world.telegram.confirmed(*said)
+        await world.telegram.confirmed(*actions)

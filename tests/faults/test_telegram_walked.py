@@ -117,13 +117,13 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
 async def test_a_kill_between_a_call_and_its_record_loses_and_repeats_nothing(
     tmp_path: Path, call: str, name: str, n: int, when: str
 ) -> None:
-    """What Telegram carried out and nobody recorded is found and gone on with. P1, P5, P6."""
+    """An unrecorded effect at Telegram is found and continued. P1, P5, P6."""
     scenario = ON_TELEGRAM[name]
     open_world = on_telegram(channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("call", call, when, n), open_world=open_world)
 
 
-async def test_a_life_in_which_nobody_wrote_knows_where_to_look_as_well(tmp_path: Path) -> None:
+async def test_a_life_without_a_message_knows_where_to_look_as_well(tmp_path: Path) -> None:
     """The numbers of what people wrote are stored; killed again, no card stands twice. P5."""
     open_world = on_telegram()
     first, second = nth("commit", "gated", "before"), nth("call", "ask", "after")

@@ -111,7 +111,7 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
 async def test_a_kill_around_a_call_loses_and_repeats_nothing(
     tmp_path: Path, platform: str, call: str, name: str, when: str
 ) -> None:
-    """What the platform carried out and nobody recorded is found and gone on with. P1, P5, P6."""
+    """An unrecorded effect on the platform is found and continued. P1, P5, P6."""
     scenario = PLAYED["text" if name == "grows" and platform in WITHOUT_EDITS else name]
     open_world = PLATFORMS[platform](channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("call", call, when), open_world=open_world)

@@ -49,7 +49,7 @@ FORGETTING = (1, 5)
 async def test_a_kill_on_a_way_of_its_own_loses_and_repeats_nothing(
     tmp_path: Path, way: str, point: DurablePoint, n: int, when: str
 ) -> None:
-    """Each message ends once, as it should, and what is due is answered once. P1, P3, P5, K24."""
+    """Each message ends once, as it should, and each due answer is sent once. P1, P3, P5, K24."""
     await kill_at(tmp_path, WAYS[way], nth("commit", point.value, when, n))
 
 

@@ -129,9 +129,9 @@ class WebWorld:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Wait until `holds` returns a true value, checked at each line of the daemon; fail when it dies."""
-        while not (found := holds()):
+        while not (found := condition()):
             self.daemon.check()
             await self._changed.wait()
         return found

@@ -1,6 +1,6 @@
 """Scripts of models that loop, and of honest ones that only seem to, on the product's tools.
 
-A script lists the model's calls, round by round, whatever their results. `SEEN` was written before the
+A script lists the model's calls, round by round, for any results. `SEEN` was written before the
 thresholds of `turn/loop_detection.py` were fixed, `UNSEEN` afterwards: two of its loops were missed and
 one honest script, the ten words, was stopped; since then a near-equal call counts half. `FRESH` had one
 miss and one false stop; since then a second look is free and another time-out makes no difference.

@@ -54,13 +54,13 @@ async def test_calls_with_one_id_get_their_own_results(tmp_path: Path) -> None:
 async def test_approved_calls_run_at_the_same_time(tmp_path: Path) -> None:
     """All three have begun before one has ended. S1-20."""
     async with open_world(tmp_path) as world:
-        holds = [Holds(text=f"found {number}") for number in (1, 2, 3)]
-        world.bench.will("peek", *holds)
+        gates = [Holds(text=f"found {number}") for number in (1, 2, 3)]
+        world.bench.will("peek", *gates)
         world.model.calls(*(("peek", {"what": f"{n}"}) for n in (1, 2, 3)), round=0)
         world.model.say("All seen.", round=1)
         await world.say("ann", "look")
         await world.until(lambda: len(world.bench.runs) == 3)
-        for hold in reversed(holds):
+        for hold in reversed(gates):
             hold.release()
         await world.expect("ann", "All seen.")
         arguments = [run.what for run in world.bench.runs]

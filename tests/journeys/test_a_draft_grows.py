@@ -131,7 +131,7 @@ async def test_a_first_frame_whose_answer_was_lost_is_not_left_behind(tmp_path: 
         assert len(world.chat("ann").replies) == 1
 
 
-async def test_a_platform_that_stands_still_delays_nobody_elses_answer(tmp_path: Path) -> None:
+async def test_a_platform_that_stands_still_delays_no_other_answer(tmp_path: Path) -> None:
     """Ann's frame hangs; Bob is answered, and Ann in the end as well (P9)."""
     async with open_world(tmp_path) as world:
         hang = Hang()

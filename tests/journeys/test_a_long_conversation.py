@@ -202,7 +202,7 @@ async def test_without_a_summary_a_conversation_goes_on(tmp_path: Path) -> None:
         assert not any(isinstance(entry, entries.Compacted) for entry in journalled)
 
 
-async def test_the_end_is_told_and_counted_whatever_it_is(tmp_path: Path) -> None:
+async def test_every_end_is_shown_and_counted(tmp_path: Path) -> None:
     """An answer, the bound of rounds, a refusal of the model, a stop: each has its usage. S4-19."""
     async with open_world(tmp_path, runtime={"max_iterations": 1}) as world:
         world.model.say("Hello.", key="hello", usage=(10, 1))
@@ -232,7 +232,7 @@ async def test_the_end_is_told_and_counted_whatever_it_is(tmp_path: Path) -> Non
         assert (stopped[0], stopped[1] > 200) == ("user_abort", True)
 
 
-async def test_three_tenths_of_the_room_stay_as_they_were_said(tmp_path: Path) -> None:
+async def test_three_tenths_of_the_room_stay_as_they_were(tmp_path: Path) -> None:
     """By their size, not by their number: of short messages there are more. S3-10."""
     async with small(tmp_path) as world:
         world.model.say("State: they talk.", key=OF_A_SUMMARY, times=None)
@@ -315,8 +315,8 @@ async def test_where_tools_alone_seem_to_fill_the_window_a_summary_comes_before_
     async with open_world(tmp_path, provider={"context_tokens": WINDOW}) as world:
         world.model.say(f"State: {FACT}.", key=OF_A_SUMMARY, times=None)
         for number in range(1, 13):
-            took = (1_800 + 150 * number, 20)
-            world.model.say(f"Answer {number}.", key=f"turn {number}:", usage=took)
+            usage = (1_800 + 150 * number, 20)
+            world.model.say(f"Answer {number}.", key=f"turn {number}:", usage=usage)
             await world.say("ann", f"turn {number}: {FILLING}")
             await world.until(lambda n=number: f"Answer {n}." in world.chat("ann").answers)
         notes = [text for text in world.chat("ann").answers if text.startswith("_")]
@@ -405,7 +405,7 @@ async def test_a_thousand_turns_end_well(tmp_path: Path) -> None:
 @pytest.mark.long("has a small model answer thirty times")
 @pytest.mark.timeout(2_400)
 @pytest.mark.parametrize(
-    ("asked", "window"),
+    ("settings", "window"),
     [
         pytest.param({}, 4_096, id="as much of its window as is usual"),
         # No more than it was trained on, which its file says.
@@ -413,12 +413,12 @@ async def test_a_thousand_turns_end_well(tmp_path: Path) -> None:
     ],
 )
 async def test_thirty_turns_with_a_model_on_this_machine_end_well(
-    tmp_path: Path, small_model: Path, asked: Mapping[str, int], window: int
+    tmp_path: Path, small_model: Path, settings: Mapping[str, int], window: int
 ) -> None:
     """Longer than the window that it has, and within it by its own count. S0-16, S3-09."""
     turns = 30
     small = {"kind": "local", "model_file": str(small_model), "max_output_tokens": 40}
-    provider = {**small, "stall_s": 600, **asked}
+    provider = {**small, "stall_s": 600, **settings}
     tools = dict.fromkeys(("attachments", "fetch", "files", "notes", "shell"), OFF)
     async with open_world(tmp_path, provider=provider, tools=tools) as world:
         world.platform.patience_s = 900
@@ -429,15 +429,15 @@ async def test_thirty_turns_with_a_model_on_this_machine_end_well(
         await world.until(lambda: len(answers(world)) == turns + 1)
         assert f"of {window:,} tokens" in answers(world)[-1]
         assert await world.daemon.terminate() == 0
-        summaries, paid, told = 0, 0, list[int]()
+        summaries, paid, input_tokens = 0, 0, list[int]()
         for entry in await journal(world):
             if isinstance(entry, entries.Compacted):
                 summaries, paid = summaries + 1, entry.usage.input_tokens
                 assert entry.usage.input_tokens <= window * 3 // 4
             elif isinstance(entry, entries.TurnFinished):
                 assert entry.reason == "model_stop"
-                told.append(entry.usage.input_tokens - paid)
+                input_tokens.append(entry.usage.input_tokens - paid)
                 paid = 0
-        assert len(told) == turns
+        assert len(input_tokens) == turns
         assert summaries > 0
-        assert max(told) <= window * 3 // 4, "no request was larger than was estimated"
+        assert max(input_tokens) <= window * 3 // 4, "no request was larger than was estimated"

@@ -58,7 +58,7 @@ async def test_a_corrupt_database(tmp_path: Path) -> None:
         assert database.read_bytes() == before
 
 
-async def test_a_database_that_somebody_else_locked(tmp_path: Path) -> None:
+async def test_a_database_that_another_program_locked(tmp_path: Path) -> None:
     """Another program holds the file: the line says so, and nothing is damaged."""
     async with open_world(tmp_path) as world:
         world.model.say("Hello.")

@@ -26,7 +26,7 @@ async def test_a_message_is_answered(tmp_path: Path) -> None:
         assert request.last_user == "hi"
 
 
-async def test_the_model_reads_all_that_was_said_before(tmp_path: Path) -> None:
+async def test_the_model_reads_all_messages_before(tmp_path: Path) -> None:
     """Each request carries the whole conversation, in order. S1-01, S1-03, S1-05, S3-05."""
     async with open_world(tmp_path) as world:
         world.model.say("Red.", key="first")
@@ -157,7 +157,7 @@ async def test_a_stranger_is_met_with_silence(tmp_path: Path) -> None:
         assert world.chat("mallory").from_bot == []
 
 
-async def test_the_daemon_ends_when_it_is_told_to(tmp_path: Path) -> None:
+async def test_the_daemon_ends_on_a_signal(tmp_path: Path) -> None:
     """SIGTERM ends it with 0, and what comes then is answered by the next."""
     async with open_world(tmp_path) as world:
         assert await world.daemon.terminate() == 0

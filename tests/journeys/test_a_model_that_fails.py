@@ -81,7 +81,7 @@ async def test_an_answer_that_ends_at_the_limit_says_so(tmp_path: Path) -> None:
         assert "cut off" in world.chat("ann").answers[0]
 
 
-async def test_arguments_that_are_no_json_are_told_to_the_model(tmp_path: Path) -> None:
+async def test_arguments_that_are_no_json_are_reported_to_the_model(tmp_path: Path) -> None:
     """No exception leaves the loop; the model reads the fault and tries again. S1-11, S1-12."""
     async with open_world(tmp_path) as world:
         world.model.call("peek", '{"what": ', round=0)
@@ -93,7 +93,7 @@ async def test_arguments_that_are_no_json_are_told_to_the_model(tmp_path: Path) 
         assert ["can't be used" in result for result in world.tool_results()] == [True, True]
 
 
-async def test_arguments_that_do_not_fit_are_told_with_their_path(tmp_path: Path) -> None:
+async def test_arguments_that_do_not_fit_are_reported_with_their_path(tmp_path: Path) -> None:
     """Every fault is named. S1-11, S1-12."""
     async with open_world(tmp_path) as world:
         world.model.call("peek", {"times": "many", "speed": 3}, round=0)
@@ -104,7 +104,7 @@ async def test_arguments_that_do_not_fit_are_told_with_their_path(tmp_path: Path
         assert [name for name in ("what", "times", "speed") if name not in result] == []
 
 
-async def test_a_tool_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path) -> None:
+async def test_a_tool_that_does_not_exist_is_reported_with_those_that_do(tmp_path: Path) -> None:
     """The rest of the batch runs. S1-21."""
     async with open_world(tmp_path) as world:
         world.model.calls(("peak", {"what": "x"}), ("peek", {"what": "y"}), round=0)

@@ -10,7 +10,7 @@ from tests.journeys.world import open_world
 pytestmark = pytest.mark.slow
 
 
-async def test_a_final_that_is_refused_is_told_to_the_operator(tmp_path: Path) -> None:
+async def test_a_final_that_is_refused_is_reported_to_the_operator(tmp_path: Path) -> None:
     """Neither as markup nor as plain text does it stand; the next message is answered (P1)."""
     async with open_world(tmp_path, channels={"loopback": {"stream": False}}) as world:
         world.platform.will(

@@ -117,7 +117,7 @@ async def test_a_group_is_never_told_a_code(tmp_path: Path) -> None:
     """The whole group would read it; the bot is silent, and there is no card (P4)."""
     async with open_world(tmp_path, channels=CODES) as world:
         await world.platform.confirmed(await world.say("mallory", "let me in", chat="#lobby"))
-        # What comes next is answered after whatever would have come of it.
+        # The next answer comes after any effect that it would have had.
         await receive_code(world, "trudy")
         await world.card()
         assert world.chat("#lobby").from_bot == []

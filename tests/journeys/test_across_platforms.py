@@ -91,7 +91,7 @@ async def open_both(directory: Path) -> AsyncGenerator[Both]:
         yield Both(world=world, discord=discord, cara=cara)
 
 
-async def test_the_operator_on_slack_approves_what_was_asked_on_discord(tmp_path: Path) -> None:
+async def test_the_operator_on_slack_approves_a_request_of_discord(tmp_path: Path) -> None:
     """The card appears on the operator's platform, the answer on the asker's. S2-19, P5."""
     async with open_both(tmp_path) as platforms:
         world = platforms.world
@@ -132,11 +132,11 @@ class Posted:
         mail = mail_from(sender, self.bot, text, subject=subject, in_reply_to="")
         await self.mail.deliver(self.bot, mail.as_bytes(), sender=sender)
 
-    async def until(self, address: str, holds: Callable[[list[EmailMessage]], T]) -> T:
+    async def until(self, address: str, condition: Callable[[list[EmailMessage]], T]) -> T:
         """Wait until `holds` is true of all mails of an address, by polling: mail has no events."""
         poll = Event()
         async with asyncio.timeout(PATIENCE_S):
-            while not (found := holds(await self.mail.mails(address))):
+            while not (found := condition(await self.mail.mails(address))):
                 self.world.daemon.check()
                 await asyncio.to_thread(poll.wait, 0.02)
         return found
@@ -189,7 +189,7 @@ async def open_posted(directory: Path, *, asks_on_slack: bool) -> AsyncGenerator
 
 
 @pytest.mark.needs("dovecot", "postfix")
-async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_slack(
+async def test_a_request_by_mail_is_answered_in_a_channel_of_operators_on_slack(
     tmp_path: Path,
 ) -> None:
     """By an operator alone, across a kill, once; who asked reads the answer in their mail. S2-19, P5."""
@@ -215,7 +215,7 @@ async def test_what_is_asked_by_mail_is_answered_in_a_channel_of_operators_on_sl
 
 
 @pytest.mark.needs("dovecot", "postfix")
-async def test_what_is_asked_on_slack_or_discord_is_answered_by_mail(tmp_path: Path) -> None:
+async def test_a_request_on_slack_or_discord_is_answered_by_mail(tmp_path: Path) -> None:
     """By a code that counts in the mail of the operator alone, across a kill. S2-10, S2-19, P5."""
     async with open_posted(tmp_path, asks_on_slack=False) as platforms:
         world = platforms.world

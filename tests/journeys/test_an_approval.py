@@ -65,7 +65,7 @@ async def test_two_operators_who_differ_in_that_instant_are_one_answer(tmp_path:
         )
 
 
-async def test_the_card_goes_to_the_operator_and_a_note_to_whoever_asked(tmp_path: Path) -> None:
+async def test_the_card_goes_to_the_operator_and_a_note_to_the_requester(tmp_path: Path) -> None:
     """The requesting chat shows that an approval is pending, without the arguments."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
@@ -75,7 +75,7 @@ async def test_the_card_goes_to_the_operator_and_a_note_to_whoever_asked(tmp_pat
         assert "on wood" not in world.chat("ann").ever
 
 
-async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Path) -> None:
+async def test_a_denied_call_does_not_run_and_the_model_reads_why(tmp_path: Path) -> None:
     """The slot holds the refusal and its reason; the turn goes on. S2-09, S2-10, K2."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
@@ -146,7 +146,7 @@ async def test_a_stranger_who_presses_does_nothing_and_learns_nothing(tmp_path: 
         assert world.bench.runs == []
 
 
-async def test_somebody_who_may_not_approve_is_told_so(tmp_path: Path) -> None:
+async def test_a_person_who_may_not_approve_reads_so(tmp_path: Path) -> None:
     """Bob may talk to the bot but is no operator: approvers are checked at the answer."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)
@@ -180,7 +180,7 @@ async def test_a_requester_may_be_kept_from_answering(tmp_path: Path) -> None:
         assert world.bench.ran("knock") == ["on wood"]
 
 
-async def test_without_anybody_to_ask_the_model_is_told_so(tmp_path: Path) -> None:
+async def test_without_an_approver_the_model_reads_so(tmp_path: Path) -> None:
     """No reachable operator is neither a refusal nor a time-out."""
     async with open_world(tmp_path, people=[{"name": "ann", "ids": ["loopback:ann"]}]) as world:
         world.model.call("knock", {"what": "on wood"}, round=0)
@@ -260,7 +260,7 @@ async def test_an_operator_is_asked_about_their_own_tool_call_and_reads_the_rece
         assert world.model.requests == []
 
 
-async def test_what_the_policy_denies_is_not_asked_about(tmp_path: Path) -> None:
+async def test_a_call_that_the_policy_denies_needs_no_approval(tmp_path: Path) -> None:
     """The model reads which statement denied it; no card appears and nothing runs. S2-08, S2-09."""
     statement = {
         "id": "no-knocking",

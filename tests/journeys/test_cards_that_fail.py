@@ -84,7 +84,7 @@ async def test_a_card_that_the_platform_refuses_ends_with_its_deadline(tmp_path:
 
 
 async def test_a_settle_that_fails_is_tried_again(tmp_path: Path) -> None:
-    """The card ends showing how it ended, whatever the platform did first."""
+    """The card ends showing how it ended, after every fault of the platform."""
     async with open_world(tmp_path) as world:
         world.platform.will("settle", Unavailable(), Lose(carried_out=False), None)
         card = await ask_to_knock(world)
@@ -93,7 +93,7 @@ async def test_a_settle_that_fails_is_tried_again(tmp_path: Path) -> None:
         await world.until(lambda: card.outcomes == ["approved"])
 
 
-async def test_a_card_that_was_deleted_keeps_nobody_waiting(tmp_path: Path) -> None:
+async def test_a_card_that_was_deleted_delays_no_turn(tmp_path: Path) -> None:
     """Its number can still be answered; the outcome can't be displayed."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)

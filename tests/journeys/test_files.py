@@ -1,4 +1,4 @@
-"""A person sends files, and the model reads them through its tool, whatever happens on the way."""
+"""A person sends files, and the model reads them through its tool, through every fault on the way."""
 
 from base64 import b64encode
 from pathlib import Path
@@ -56,7 +56,7 @@ async def test_a_sound_and_a_document_reach_a_model_that_takes_them(tmp_path: Pa
 
 
 @pytest.mark.parametrize("claimed_bytes", [None, 5])
-async def test_a_file_that_is_too_large_is_told_and_not_kept(
+async def test_a_file_that_is_too_large_is_reported_and_not_stored(
     tmp_path: Path, claimed_bytes: int | None
 ) -> None:
     """Whatever the platform says of its size."""
@@ -95,7 +95,7 @@ async def test_a_file_that_never_comes_does_not_hold_up_the_answer(tmp_path: Pat
         )
 
 
-async def test_nobody_reads_what_somebody_else_sent(tmp_path: Path) -> None:
+async def test_a_person_reads_no_other_persons_file(tmp_path: Path) -> None:
     """Numbers are the conversation's own."""
     async with open_world(tmp_path) as world:
         world.model.say("thanks")

@@ -47,7 +47,7 @@ async def test_a_file_is_a_link_that_saves_it_and_stays(tmp_path: Path) -> None:
         assert (missing.status, await missing.text()) == (404, "this file is no longer kept\n")
 
 
-async def test_nobody_without_the_login_gets_it(tmp_path: Path) -> None:
+async def test_a_file_needs_the_login(tmp_path: Path) -> None:
     async with browsing(tmp_path, autonomy="full") as world:
         page = await world.log_in()
         world.model.call("write_file", {"path": "a.txt", "content": "milk"}, round=0)

@@ -17,7 +17,7 @@ PEOPLE = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ApprovalTexts:
     """The texts that a person read about a call of theirs."""
 
     card: str
@@ -34,7 +34,7 @@ async def reply_to(world: World, person: str, text: str) -> str:
     return world.chat(person).answers[before]
 
 
-async def approval_texts(world: World, person: str) -> Told:
+async def approval_texts(world: World, person: str) -> ApprovalTexts:
     """Let a person's turn call `knock`, write meanwhile, and let them approve it."""
     world.model.call("knock", {"what": person}, round=0, key=f"knock for {person}")
     world.model.say("So be it.", round=1, key=f"knock for {person}")
@@ -47,10 +47,12 @@ async def approval_texts(world: World, person: str) -> Told:
     await world.press(person, card)
     await world.until(lambda: card.outcomes == ["approved"])
     await world.until(lambda: world.chat(person).answers[-1] == "Here I am.")
-    return Told(card=card_text, note=note, status=status, ending=card.text.splitlines()[-1].strip())
+    return ApprovalTexts(
+        card=card_text, note=note, status=status, ending=card.text.splitlines()[-1].strip()
+    )
 
 
-async def test_two_people_are_each_told_in_their_own_language(tmp_path: Path) -> None:
+async def test_two_people_each_read_their_own_language(tmp_path: Path) -> None:
     """Cards, outcomes, notes and replies are translated; texts of models and tools are not."""
     async with open_world(tmp_path, people=PEOPLE) as world:
         german = await approval_texts(world, "ann")

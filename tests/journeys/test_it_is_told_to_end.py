@@ -57,7 +57,7 @@ async def test_a_tool_that_may_run_again_runs_again(tmp_path: Path) -> None:
         assert "peek: the sky" in world.tool_results()[0]
 
 
-async def test_a_tool_that_must_not_run_twice_is_told_as_unknown(tmp_path: Path) -> None:
+async def test_a_tool_that_must_not_run_twice_is_reported_as_unknown(tmp_path: Path) -> None:
     """Its outcome is unknown: the model and the operator read so, and it is not repeated.
 
     P3, K15.

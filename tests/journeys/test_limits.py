@@ -22,7 +22,7 @@ async def flood(world: World, person: str, *texts: str) -> None:
     await world.until(lambda: all(event.confirmed for event in events))
 
 
-async def test_a_flood_is_told_once_and_everybody_else_goes_on(tmp_path: Path) -> None:
+async def test_a_flood_gets_one_notice_and_all_others_go_on(tmp_path: Path) -> None:
     """Excess messages are acknowledged and dropped; `/stop` and other people still work (P1, P9)."""
     async with open_world(tmp_path, limits=LIMITS) as world:
         gate = world.model.gate()

@@ -26,7 +26,7 @@ async def begin(world: World, person: str = "ann", *, chat: str = "") -> None:
     )
 
 
-async def test_what_is_said_off_the_record_is_known_there_and_on_no_disk(tmp_path: Path) -> None:
+async def test_a_message_off_the_record_is_known_there_and_on_no_disk(tmp_path: Path) -> None:
     """Messages, answers, calls, results, files: after a kill, and after an end. K23."""
     async with open_world(tmp_path) as world:
         world.model.say("Hello.", key="good morning")
@@ -85,7 +85,7 @@ async def test_the_record_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 500])
-async def test_what_a_server_repeats_of_it_is_told_to_nobody_else(
+async def test_a_server_error_that_repeats_it_reaches_no_other_person(
     status: int, tmp_path: Path
 ) -> None:
     """Not in the log, nor to operators, who learn that it failed; a file's name neither. K23."""

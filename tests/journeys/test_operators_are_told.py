@@ -9,7 +9,7 @@ from tests.journeys.world import open_world
 pytestmark = pytest.mark.slow
 
 
-async def test_an_approval_that_runs_out_is_told_once(tmp_path: Path) -> None:
+async def test_an_approval_that_runs_out_is_reported_once(tmp_path: Path) -> None:
     """Three seconds after the request, of five minutes; a restart does not repeat the reminder."""
     approvals = {"timeout_s": 300.0, "remind_share": 0.99}
     async with open_world(tmp_path, approvals=approvals) as world:
@@ -33,7 +33,7 @@ async def test_an_approval_that_runs_out_is_told_once(tmp_path: Path) -> None:
         assert len(reminders()) == 1
 
 
-async def test_a_model_that_is_down_is_told_by_one_line(tmp_path: Path) -> None:
+async def test_a_model_that_is_down_is_reported_in_one_line(tmp_path: Path) -> None:
     """With who, where and why, and not once for each message."""
     async with open_world(tmp_path) as world:
         world.model.refuse(401, "invalid api key", times=None)

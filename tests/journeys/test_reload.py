@@ -81,7 +81,7 @@ async def test_who_is_taken_out_is_a_stranger_at_once(tmp_path: Path) -> None:
         assert "now=channels.loopback.allowed_users" in line
 
 
-async def test_a_fault_changes_nothing_and_is_told_whole(tmp_path: Path) -> None:
+async def test_a_fault_changes_nothing_and_is_reported_whole(tmp_path: Path) -> None:
     """Each fault a line, exit code 2; the daemon goes on as it was (P10)."""
     async with open_world(tmp_path) as world:
         rewrite(world, autonomy="wild", channels=WITHOUT_ANN, runtime={"backlog": 0})

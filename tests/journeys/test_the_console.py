@@ -125,7 +125,7 @@ async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> 
         await expect(chat.cards).to_contain_text("too much")
 
 
-async def test_a_press_that_nobody_hears_says_so_and_can_be_repeated(tmp_path: Path) -> None:
+async def test_a_press_without_a_connection_says_so_and_can_be_repeated(tmp_path: Path) -> None:
     """In our words, on the card; nothing of it is lost or done twice (P10)."""
     async with consoling(tmp_path) as (world, chat, console):
         await asks(world, chat, "true")
@@ -297,7 +297,7 @@ async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_
 
 async def test_the_policy_explains_itself(tmp_path: Path) -> None:
     """Typed, explained, with the statements that made it; and all that are in force."""
-    async with consoling(tmp_path) as (_here, _chat, console):
+    async with consoling(tmp_path) as (_, _chat, console):
         await console.go("Tools")
         await console.shot("tools")
         await console.page.get_by_role("link", name="shell").click()

@@ -79,7 +79,7 @@ async def test_a_key_is_left_alone_after_a_no(tmp_path: Path) -> None:
     assert "  model     SmolLM2" in screen_text
 
 
-async def test_a_key_is_left_alone_where_nobody_can_be_asked(tmp_path: Path) -> None:
+async def test_a_key_is_left_alone_without_a_terminal(tmp_path: Path) -> None:
     """A daemon that an init system starts reports its choice in its greeting and in its log."""
     process = await asyncio.create_subprocess_exec(
         *(PROGRAM, "run", "--config", str(left_open(tmp_path))),

@@ -172,7 +172,7 @@ async def test_a_tool_that_was_not_loaded_runs_all_the_same(tmp_path: Path) -> N
         assert names_of(world.model.requests[-1]) == ["load_tools", *BENCH, *notes]
 
 
-async def test_what_somebody_may_never_call_is_not_named_to_them(tmp_path: Path) -> None:
+async def test_a_tool_that_a_person_may_never_call_is_not_listed(tmp_path: Path) -> None:
     """Neither listed, nor loaded, nor suggested; for others it is there. K18, S3-14."""
     no_bench = {
         "id": "no-bench",
@@ -239,7 +239,7 @@ async def test_a_skill_is_listed_loaded_and_there_until_the_conversation_ends(
         )
 
 
-async def test_a_skill_is_withheld_from_whom_the_policy_denies_it(tmp_path: Path) -> None:
+async def test_a_skill_is_withheld_where_the_policy_denies_it(tmp_path: Path) -> None:
     """By its resource, even if the model knows it from elsewhere. S3-07."""
     lay(tmp_path, "tide-tables", SKILL.format(secret="none"))
     denied = {

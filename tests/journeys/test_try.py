@@ -144,7 +144,7 @@ async def test_without_run_it_says_how_a_daemon_gets_there(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.needs("dovecot", "postfix")
-async def test_a_place_that_the_mail_servers_may_not_enter_is_told(
+async def test_a_directory_that_the_mail_servers_may_not_enter_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """pytest's own directories are closed to others; and the servers lie where `su` does not look."""
@@ -156,7 +156,7 @@ async def test_a_place_that_the_mail_servers_may_not_enter_is_told(
 
 
 @pytest.mark.slow
-async def test_a_taken_port_is_told(tmp_path: Path) -> None:
+async def test_a_taken_port_is_reported(tmp_path: Path) -> None:
     async with trying(tmp_path) as running:
         page = await running.until(OPEN)
         port = str(httpx.URL(page).port)
@@ -167,7 +167,7 @@ async def test_a_taken_port_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_configuration_that_is_none_is_told(tmp_path: Path) -> None:
+async def test_an_unreadable_configuration_is_reported(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("provider", "utf-8")
     async with trying(tmp_path, "--run", "--config", str(config)) as running:
@@ -176,7 +176,7 @@ async def test_a_configuration_that_is_none_is_told(tmp_path: Path) -> None:
         assert f"`{config}` can't be read: " in output.decode()
 
 
-def test_a_channel_that_nobody_emulates_is_told() -> None:
+def test_a_channel_without_an_emulator_is_reported() -> None:
     done = CliRunner().invoke(root, ["try", "pigeon"])
     assert (
         done.exit_code,
@@ -194,7 +194,7 @@ def test_a_channel_that_nobody_emulates_is_told() -> None:
         ("email", "aioimaplib", "email"),
     ],
 )
-def test_what_is_to_be_installed_is_told_before_anything_opens(
+def test_missing_programs_are_reported_before_anything_opens(
     monkeypatch: pytest.MonkeyPatch, platform: str, missing: str, extras: str
 ) -> None:
     """All prerequisites at once, instead of a page without answers (P10)."""
@@ -207,7 +207,9 @@ def test_what_is_to_be_installed_is_told_before_anything_opens(
     )
 
 
-def test_what_an_emulator_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_part_of_an_emulator_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A foreign one; the product's own would have a name."""
     install(tmp_path, monkeypatch, "[zeroclaw.emulators]\npigeon = no_such_module:emulate\n")
     done = CliRunner().invoke(root, ["try", "pigeon"])

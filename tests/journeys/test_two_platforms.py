@@ -39,7 +39,7 @@ async def test_the_operator_is_asked_where_they_are(tmp_path: Path) -> None:
         assert world.chat("olga").from_bot == []
 
 
-async def test_a_final_that_one_platform_refuses_is_told_on_the_other(tmp_path: Path) -> None:
+async def test_a_final_that_one_platform_refuses_is_reported_on_the_other(tmp_path: Path) -> None:
     """The operator reads on their own platform that an answer did not arrive (P6)."""
     async with (
         Platform(account="other") as second,

@@ -202,19 +202,19 @@ async def test_thirty_turns_begin_as_the_one_before_each(tmp_path: Path) -> None
         of_bob = str(world.model.requests[-1].messages[0]["content"])
     assert "You are Max." in of_bob
     assert "Answer in rhymes." not in of_bob, "a workspace is of one conversation"
-    prompts = [str(one[0]["content"]) for one in sent]
+    prompts = [str(messages[0]["content"]) for messages in sent]
     assert len(set(prompts)) == 2, "only the skill that was loaded has changed it"
     assert all("You are Max." in prompt and "Answer in rhymes." in prompt for prompt in prompts)
     assert sum("Add one hour in summer." in prompt for prompt in prompts) == len(prompts) - 1
-    noted = [str(one[at]["content"]) for one in sent for at in [_newest_words(one)]]
-    assert sum("of the boat" in one.partition("turn ")[0] for one in noted) > 30, "notes go along"
+    noted = [str(messages[at]["content"]) for messages in sent for at in [_newest_words(messages)]]
+    assert sum("of the boat" in text.partition("turn ")[0] for text in noted) > 30, "notes go along"
     changed = [
         before
         for before, after in pairwise(sent)
         if before[: _newest_words(before)] != after[: _newest_words(before)]
     ]
     assert len(changed) <= 30 // 4 + 1, "a skill, and a step of old results in four turns"
-    texts = [msgspec.json.encode(one) for one in sent]
+    texts = [msgspec.json.encode(messages) for messages in sent]
     shares = [_common(before, after) / len(before) for before, after in pairwise(texts)]
     assert sum(shares) / len(shares) > 0.9, "of what an endpoint could have kept"
 

@@ -194,7 +194,7 @@ async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_going_back_after_logging_out_shows_nothing(place: str, tmp_path: Path) -> None:
-    """Safari keeps whole pages to go back to, whatever the server says of storing them."""
+    """Safari keeps whole pages to go back to, in spite of the server's `no-store`."""
     async with browsing(tmp_path) as world:
         page = await world.log_in()
         await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))

@@ -64,12 +64,12 @@ class World:
             person, text, chat=chat, thread=thread, files=files, claimed_bytes=claimed_bytes
         )
 
-    async def until(self, holds: Callable[[], T]) -> T:
+    async def until(self, condition: Callable[[], T]) -> T:
         """Wait until `holds` returns a true value, and return it; fail when the daemon dies."""
 
         def check() -> T:
             self.daemon.check()
-            return holds()
+            return condition()
 
         return await self.platform.until(check)
 

@@ -37,14 +37,14 @@ class Bot:
     olga: Person
     mallory: Person
 
-    async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds; fail when the daemon dies."""
+    async def until(self, condition: Callable[[], T]) -> T:
+        """Wait until a condition holds; fail when the daemon dies."""
 
-        def looked() -> T:
+        def check() -> T:
             self.daemon.check()
-            return holds()
+            return condition()
 
-        return await self.discord.until(looked)
+        return await self.discord.until(check)
 
     def texts(self, channel: int) -> list[str]:
         """The bot's messages of a chat, cards apart."""
@@ -75,7 +75,7 @@ class Bot:
 
     def button(self, card: Message, label: str) -> str:
         """What a card's button carries."""
-        buttons = [one for row in card.components for one in row["components"]]
+        buttons = [button for row in card.components for button in row["components"]]
         return next(str(button["custom_id"]) for button in buttons if button["label"] == label)
 
 
@@ -89,7 +89,7 @@ async def bot(
     channel: Mapping[str, object] | None = None,
     **config: object,
 ) -> AsyncGenerator[Bot]:
-    """Open everything and start the daemon; at the end it is told to end, and does.
+    """Open everything and start the daemon; then stop it and check that it ends.
 
     Args:
         directory: An empty directory of this test's own.
@@ -109,7 +109,7 @@ async def bot(
             "people": people("discord", olga=olga.id, ann=ann.id, bob=bob.id),
             "channels": {
                 "discord": {
-                    "allowed_users": [str(one.id) for one in (ann, bob, olga)],
+                    "allowed_users": [str(person.id) for person in (ann, bob, olga)],
                     "token": {"env": "JOURNEY_DISCORD_TOKEN"},
                     "api_base_url": discord.url,
                     "limits": "off",
@@ -121,7 +121,7 @@ async def bot(
         daemon = harness.daemon(
             own, config, environment=secrets | dict(environment or {}), command=command
         )
-        here = Bot(
+        world = Bot(
             discord=discord,
             model=harness.model,
             bench=harness.bench,
@@ -135,5 +135,5 @@ async def bot(
         async with ends_cleanly(daemon, secrets, discord.transcript):
             if start:
                 await daemon.start()
-                await here.until(lambda: discord.identifies)
-            yield here
+                await world.until(lambda: discord.identifies)
+            yield world

@@ -1,6 +1,6 @@
 """All that a mail journey takes place in: real mail servers, a model, tools, the real daemon.
 
-Ann and Bob may write to the bot; Olga is an operator; whoever else writes is a stranger. Ann has an
+Ann and Bob may write to the bot; Olga is an operator; any other writer is a stranger. Ann has an
 address more, to which no mail can be sent.
 """
 
@@ -34,7 +34,7 @@ class Mailing:
     daemon: DaemonProcess
     bot: str
     ann: str
-    gone: str
+    unreachable: str
     bob: str
     olga: str
 
@@ -44,21 +44,21 @@ class Mailing:
         return mail
 
     async def says(self, sender: str, text: str, *, subject: str = "", answers: str = "") -> None:
-        """Write as somebody for whom the server vouches."""
+        """Write as a sender whom the server has verified."""
         mail = mail_from(sender, self.bot, text, subject=subject, in_reply_to=answers)
         await self.write(sender, mail)
 
-    async def until(self, who: str, holds: Callable[[list[EmailMessage]], T]) -> T:
-        """Wait until something holds of all mails that came to somebody; they tell nobody."""
+    async def until(self, who: str, condition: Callable[[list[EmailMessage]], T]) -> T:
+        """Wait until a condition holds for all mails of a person, by polling."""
         beat = Event()
         async with asyncio.timeout(PATIENCE_S):
-            while not (found := holds(await self.mail.mails(who))):
+            while not (found := condition(await self.mail.mails(who))):
                 self.daemon.check()
                 await asyncio.to_thread(beat.wait, 0.02)
         return found
 
     async def expect(self, who: str, *texts: str) -> list[EmailMessage]:
-        """Wait until somebody's mails are exactly these."""
+        """Wait until a person's mails are exactly these."""
 
         def are_there(mails: list[EmailMessage]) -> list[EmailMessage]:
             return mails if [body(mail) for mail in mails] == list(texts) else []
@@ -76,7 +76,7 @@ async def mailing(
     channel: Mapping[str, object] | None = None,
     changed: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[Mailing]:
-    """Open everything and start the daemon; at the end it is told to end, and does.
+    """Open everything and start the daemon; then stop it and check that it ends.
 
     Args:
         directory: An empty directory of this test's own.
@@ -84,34 +84,34 @@ async def mailing(
         command: What runs it; another composition root, for faults.
         environment: Of the daemon, beside the usual.
         channel: Keys of `[channels.email]` over the usual ones.
-        changed: Called when a tool begins, and when the daemon says something; mail tells nobody.
+        changed: Called when a tool begins, and when the daemon sends something; mail servers report nothing.
     """
     mail = await asyncio.to_thread(servers)
     async with open_harness(directory, ModelServer(), changed) as harness:
         names = ("bot", "ann", "gone", "bob", "olga")
-        bot, ann, gone, bob, olga = map(mail.new_address, names)
+        bot, ann, unreachable, bob, olga = map(mail.new_address, names)
         settings = email_settings(mail, bot).model_dump(exclude_defaults=True, mode="json")
         own = {
-            "people": people("email", olga=olga, ann=(ann, gone), bob=bob),
+            "people": people("email", olga=olga, ann=(ann, unreachable), bob=bob),
             "channels": {
                 "email": {
                     **settings,
                     "password": {"env": "JOURNEY_MAIL_PASSWORD"},
-                    "allowed_users": [ann, gone, bob, olga],
+                    "allowed_users": [ann, unreachable, bob, olga],
                     **(channel or {}),
                 }
             },
         }
         secrets = {"JOURNEY_MAIL_PASSWORD": PASSWORD}
         daemon = harness.daemon(own, environment=secrets | dict(environment or {}), command=command)
-        here = Mailing(
+        world = Mailing(
             mail=mail,
             model=harness.model,
             bench=harness.bench,
             daemon=daemon,
             bot=bot,
             ann=ann,
-            gone=gone,
+            unreachable=unreachable,
             bob=bob,
             olga=olga,
         )
@@ -119,7 +119,7 @@ async def mailing(
             if start:
                 await daemon.start()
                 await asyncio.to_thread(read_from, directory)
-            yield here
+            yield world
 
 
 def read_from(directory: Path) -> None:

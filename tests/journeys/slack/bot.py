@@ -45,13 +45,13 @@ class Bot:
     olga: Person
     mallory: Person
 
-    async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds; fail when the daemon dies.
+    async def until(self, condition: Callable[[], T]) -> T:
+        """Wait until a condition holds; fail when the daemon dies.
 
-        It is looked at from here, for inside the emulator nothing may read a file.
+        It is checked here, for inside the emulator nothing may read a file.
         """
         async with asyncio.timeout(PATIENCE_S):
-            while not (found := self.daemon.check() or holds()):
+            while not (found := self.daemon.check() or condition()):
                 await self.slack.next_change().wait()
         return found
 
@@ -90,14 +90,14 @@ class Bot:
 
     def button(self, card: Json, label: str) -> tuple[str, str]:
         """What a card's button carries: its action, and the call."""
-        rows = [one for one in cast("list[Json]", card["blocks"]) if one["type"] == "actions"]
-        buttons = [one for row in rows for one in cast("list[Json]", row["elements"])]
-        said = {str(cast("Json", button["text"])["text"]): button for button in buttons}
-        return str(said[label]["action_id"]), str(said[label]["value"])
+        rows = [block for block in cast("list[Json]", card["blocks"]) if block["type"] == "actions"]
+        buttons = [element for row in rows for element in cast("list[Json]", row["elements"])]
+        by_label = {str(cast("Json", button["text"])["text"]): button for button in buttons}
+        return str(by_label[label]["action_id"]), str(by_label[label]["value"])
 
 
 def _is_card(message: Json) -> bool:
-    return any(one["type"] == "rich_text" for one in cast("list[Json]", message["blocks"]))
+    return any(block["type"] == "rich_text" for block in cast("list[Json]", message["blocks"]))
 
 
 @asynccontextmanager
@@ -111,7 +111,7 @@ async def bot(
     port: int = 0,
     **config: object,
 ) -> AsyncGenerator[Bot]:
-    """Open everything and start the daemon; at the end it is told to end, and does.
+    """Open everything and start the daemon; then stop it and check that it ends.
 
     With a port Slack calls the daemon there; else the daemon connects to Slack.
     """
@@ -131,7 +131,7 @@ async def bot(
             "people": people("slack", olga=olga.id, ann=ann.id, bob=bob.id),
             "channels": {
                 "slack": {
-                    "allowed_users": [one.id for one in (ann, bob, olga)],
+                    "allowed_users": [person.id for person in (ann, bob, olga)],
                     "bot_token": {"env": "JOURNEY_SLACK_BOT"},
                     **way,
                     "api_base_url": slack.url,
@@ -145,7 +145,7 @@ async def bot(
         daemon = harness.daemon(
             own, config, environment=secrets | dict(environment or {}), command=command
         )
-        here = Bot(
+        world = Bot(
             slack=slack,
             model=harness.model,
             bench=harness.bench,
@@ -159,5 +159,5 @@ async def bot(
         async with ends_cleanly(daemon, secrets, lambda: slack.bot_messages):
             if start:
                 await daemon.start()
-                await (slack.verify_url() if port else here.until(lambda: slack.connections))
-            yield here
+                await (slack.verify_url() if port else world.until(lambda: slack.connections))
+            yield world

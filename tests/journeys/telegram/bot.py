@@ -34,14 +34,14 @@ class Bot:
     olga: Actor
     mallory: Actor
 
-    async def until(self, holds: Callable[[], T]) -> T:
-        """Wait until something holds; fail when the daemon dies."""
+    async def until(self, condition: Callable[[], T]) -> T:
+        """Wait until a condition holds; fail when the daemon dies."""
 
-        def looked() -> T:
+        def check() -> T:
             self.daemon.check()
-            return holds()
+            return condition()
 
-        return await self.telegram.until(looked)
+        return await self.telegram.until(check)
 
     async def expect(self, chat: Chat, *texts: str) -> None:
         """Wait until the bot's messages of a chat are exactly these."""
@@ -50,7 +50,7 @@ class Bot:
     async def expect_once(self, *texts: str) -> None:
         """Wait until the bot's messages to Ann are exactly these, and nothing of them comes again.
 
-        What she is told next stands behind all that was still on its way to her.
+        A next message stands behind all that was still on its way to her.
         """
         await self.expect(self.ann.chat, *texts)
         self.model.say("That is all.", key="is that all?")
@@ -72,14 +72,14 @@ class Bot:
     async def answers_once_what_comes_again(self) -> None:
         """Have a message come as itself, after a restart, and under a new number; then another."""
         self.model.say("hello Ann")
-        said = self.ann.says("hi")
+        action = self.ann.says("hi")
         await self.expect(self.ann.chat, "hello Ann")
-        self.telegram.redeliver(said)
-        await self.telegram.confirmed(said)
+        self.telegram.redeliver(action)
+        await self.telegram.confirmed(action)
         await self.restart()
-        self.telegram.redeliver(said)
-        again = self.telegram.redeliver(said, as_new=True)
-        await self.until(lambda: said.update.confirmed and again.confirmed)
+        self.telegram.redeliver(action)
+        again = self.telegram.redeliver(action, as_new=True)
+        await self.until(lambda: action.update.confirmed and again.confirmed)
         self.model.say("bye Ann", key="bye")
         self.ann.says("bye")
         await self.expect(self.ann.chat, "hello Ann", "bye Ann")
@@ -99,12 +99,12 @@ async def bot(
     launch: Launch = fork,
     **config: object,
 ) -> AsyncGenerator[Bot]:
-    """Open everything and start the daemon; at the end it is told to end, and does.
+    """Open everything and start the daemon; then stop it and check that it ends.
 
     Args:
         directory: An empty directory of this test's own.
         limits: What Telegram lets the bot do.
-        model: What answers, None for one that is scripted.
+        model: Its model server, None for a scripted one.
         privacy: In groups the bot hears only what is meant for it.
         start: Start the daemon and wait until it polls.
         channel: Keys of `[channels.telegram]` over the usual ones.
@@ -123,7 +123,7 @@ async def bot(
             "people": people("telegram", olga=olga.id, ann=ann.id, bob=bob.id),
             "channels": {
                 "telegram": {
-                    "allowed_users": [str(one.id) for one in (ann, bob, olga)],
+                    "allowed_users": [str(person.id) for person in (ann, bob, olga)],
                     "token": {"env": "JOURNEY_TELEGRAM_TOKEN"},
                     "api_base_url": telegram.url,
                     "limits": "published" if limits else "off",
@@ -139,7 +139,7 @@ async def bot(
             command=command,
             launch=launch,
         )
-        here = Bot(
+        world = Bot(
             telegram=telegram,
             model=harness.model,
             bench=harness.bench,
@@ -152,5 +152,5 @@ async def bot(
         async with ends_cleanly(daemon, secrets, telegram.transcript):
             if start:
                 await daemon.start()
-                await here.until(lambda: telegram.is_polled)
-            yield here
+                await world.until(lambda: telegram.is_polled)
+            yield world

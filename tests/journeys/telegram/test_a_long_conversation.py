@@ -23,22 +23,22 @@ OFF = {"enabled": False}
 _ANSWERED = re.compile(r"turn (\d+):")
 
 
-def answered(here: Bot) -> frozenset[int]:
+def answered(world: Bot) -> frozenset[int]:
     """The turns that Ann has an answer to; the model says what she said."""
-    found = (_ANSWERED.search(text) for text in here.ann.chat.texts)
-    return frozenset(int(one[1]) for one in found if one is not None)
+    found = (_ANSWERED.search(text) for text in world.ann.chat.texts)
+    return frozenset(int(match[1]) for match in found if match is not None)
 
 
-async def said(here: Bot, first: int, last: int) -> None:
+async def converse(world: Bot, first: int, last: int) -> None:
     """Say so many things, each when the one before it is answered."""
     for number in range(first, last):
         if number % 3 == 1:
             # For ever, for a kill before the answer is on record has it asked for again.
             seen = {"what": f"at {number}: {FILLING}"}
-            here.model.call("peek", seen, round=0, key=f"turn {number}:", times=None)
+            world.model.call("peek", seen, round=0, key=f"turn {number}:", times=None)
         fact = FACT if number == 3 else "nothing new"
-        here.ann.says(f"turn {number}: {fact} {FILLING}")
-        await here.until(lambda n=number: n in answered(here))
+        world.ann.says(f"turn {number}: {fact} {FILLING}")
+        await world.until(lambda n=number: n in answered(world))
 
 
 @pytest.mark.long("says a thousand things, and kills the daemon between and within them")
@@ -54,23 +54,23 @@ async def test_a_thousand_turns_on_telegram_end_well(tmp_path: Path) -> None:
     )
     async with bot(
         tmp_path, autonomy="full", provider={"context_tokens": WINDOW}, tools=tools
-    ) as here:
-        here.model.say(f'"{FACT}"\nState: going on.', key=OF_A_SUMMARY, times=None)
+    ) as world:
+        world.model.say(f'"{FACT}"\nState: going on.', key=OF_A_SUMMARY, times=None)
         done = 0
         while done < turns:
             chunk = min(chance.randrange(20, 120), turns - done)
             async with asyncio.TaskGroup() as group:
-                talk = group.create_task(said(here, done + 1, done + chunk + 1))
+                talk = group.create_task(converse(world, done + 1, done + chunk + 1))
                 killed_at = done + chance.randrange(chunk)
-                await here.until(lambda n=killed_at: not n or n in answered(here))
-                await here.restart()
+                await world.until(lambda n=killed_at: not n or n in answered(world))
+                await world.restart()
                 await talk
             done += chunk
-        assert await here.daemon.terminate() == 0
-        for request in here.model.requests:
+        assert await world.daemon.terminate() == 0
+        for request in world.model.requests:
             texts = [str(message.get("content") or "") for message in request.messages]
             assert sum(map(of_text, texts)) <= WINDOW * 3 // 4
-        for request in here.model.requests[-100:]:
+        for request in world.model.requests[-100:]:
             if not request.last_user.startswith(OF_A_SUMMARY):
                 assert f"another conversation: {FACT}" not in request.last_user
                 assert f"this conversation: {FACT}" in request.last_user
@@ -78,7 +78,7 @@ async def test_a_thousand_turns_on_telegram_end_well(tmp_path: Path) -> None:
     try:
         (stream,) = await store.streams(LogKind.JOURNAL)
         journal = [
-            entries.decode(one.body) async for one in read_all(store, LogKind.JOURNAL, stream)
+            entries.decode(entry.body) async for entry in read_all(store, LogKind.JOURNAL, stream)
         ]
         rows = [row async for row in TURNS.all(store, state="closed")]
     finally:

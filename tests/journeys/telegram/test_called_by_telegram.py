@@ -1,4 +1,4 @@
-"""A bot that Telegram calls answers every message once, whoever else calls, and whenever it is killed."""
+"""A bot that Telegram calls answers every message once, through calls of strangers and kills."""
 
 import asyncio
 import json
@@ -29,10 +29,12 @@ def by_webhook(port: int) -> Mapping[str, object]:
 async def called(directory: Path, port: int = 0) -> AsyncGenerator[tuple[Bot, int]]:
     """A bot whose daemon runs, and has told Telegram where to call."""
     port = port or reserve_port()
-    async with bot(directory, start=False, channel=by_webhook(port), public={"port": port}) as here:
-        await here.daemon.start()
-        await here.until(lambda: here.telegram.account.webhook)
-        yield here, port
+    async with bot(
+        directory, start=False, channel=by_webhook(port), public={"port": port}
+    ) as world:
+        await world.daemon.start()
+        await world.until(lambda: world.telegram.account.webhook)
+        yield world, port
 
 
 async def answer_of(port: int, head: str, body: bytes = b"") -> bytes:
@@ -54,12 +56,12 @@ def post(path: str, size: int, secret: str = "") -> str:
     return f"POST {path} HTTP/1.1\nhost: x\n{shown}content-length: {size}\n\n"
 
 
-async def closed(here: Bot, port: int) -> None:
+async def closed(world: Bot, port: int) -> None:
     """Ask, as Telegram does, until the door takes nothing any more; it takes nothing of a stranger."""
-    webhook = here.telegram.account.webhook
+    webhook = world.telegram.account.webhook
     assert webhook is not None
-    stranger = {"id": here.mallory.id, "first_name": "Mallory", "is_bot": False}
-    chat = {"id": here.mallory.id, "type": "private"}
+    stranger = {"id": world.mallory.id, "first_name": "Mallory", "is_bot": False}
+    chat = {"id": world.mallory.id, "type": "private"}
     message = {"message_id": 1, "date": 1, "chat": chat, "from": stranger, "text": "hello"}
     body = json.dumps({"update_id": 1, "message": message}).encode()
     answer = b""
@@ -69,23 +71,23 @@ async def closed(here: Bot, port: int) -> None:
 
 async def test_a_message_is_answered_once_however_often_it_is_posted(tmp_path: Path) -> None:
     """As itself, after a restart, and under a new number. S2-01, S2-02."""
-    async with called(tmp_path) as (here, _):
-        await here.answers_once_what_comes_again()
-        assert here.telegram.called("getUpdates") == []
+    async with called(tmp_path) as (world, _):
+        await world.answers_once_what_comes_again()
+        assert world.telegram.called("getUpdates") == []
 
 
-async def test_what_was_posted_to_one_that_was_killed_comes_again(tmp_path: Path) -> None:
+async def test_an_update_posted_to_a_killed_daemon_comes_again(tmp_path: Path) -> None:
     """It took the connection and not the message: nothing was confirmed, so nothing is lost (P1)."""
-    async with called(tmp_path) as (here, _):
-        here.model.say("to one", key="one")
-        here.model.say("to two", key="two")
-        os.kill(here.daemon.pid, signal.SIGSTOP)
-        first = here.ann.says("one")
-        await here.until(lambda: first.update.deliveries)
-        second = here.ann.says("two")
-        await here.restart()
-        await here.expect(here.ann.chat, "to one", "to two")
-        await here.telegram.confirmed(first, second)
+    async with called(tmp_path) as (world, _):
+        world.model.say("to one", key="one")
+        world.model.say("to two", key="two")
+        os.kill(world.daemon.pid, signal.SIGSTOP)
+        first = world.ann.says("one")
+        await world.until(lambda: first.update.deliveries)
+        second = world.ann.says("two")
+        await world.restart()
+        await world.expect(world.ann.chat, "to one", "to two")
+        await world.telegram.confirmed(first, second)
         assert first.update.deliveries > 1
 
 
@@ -93,36 +95,36 @@ async def test_what_comes_while_it_ends_is_sent_back_and_answered_by_the_next(
     tmp_path: Path,
 ) -> None:
     """A door that takes nothing any more says so with a 503, and Telegram keeps the message (P1)."""
-    async with called(tmp_path) as (here, port):
-        gate = here.model.gate()
-        here.model.say(gate, "at last", key="wait")
-        here.model.say("to two", key="two")
+    async with called(tmp_path) as (world, port):
+        gate = world.model.gate()
+        world.model.say(gate, "at last", key="wait")
+        world.model.say("to two", key="two")
         config = tmp_path / "zeroclaw.toml"
         config.write_text(config.read_text().replace("grace_s = 0.2", "grace_s = 60.0"))
-        await here.restart()
-        here.ann.says("wait")
+        await world.restart()
+        world.ann.says("wait")
         await gate.reached()
-        here.daemon.send_sigterm()
-        await closed(here, port)
-        late = here.bob.says("two")
-        await here.until(lambda: here.telegram.account.webhook_error)
-        error = here.telegram.account.webhook_error
+        world.daemon.send_sigterm()
+        await closed(world, port)
+        late = world.bob.says("two")
+        await world.until(lambda: world.telegram.account.webhook_error)
+        error = world.telegram.account.webhook_error
         assert error is not None
         assert error[1] == "Wrong response from the webhook: 503"
         assert not late.update.confirmed
         gate.open()
-        assert await here.daemon.wait() == 0
-        await here.daemon.start()
-        await here.expect(here.ann.chat, "at last")
-        await here.expect(here.bob.chat, "to two")
+        assert await world.daemon.wait() == 0
+        await world.daemon.start()
+        await world.expect(world.ann.chat, "at last")
+        await world.expect(world.bob.chat, "to two")
 
 
-async def test_strangers_get_nowhere_and_hold_up_nobody(tmp_path: Path) -> None:
+async def test_strangers_get_nowhere_and_delay_no_person(tmp_path: Path) -> None:
     """A wrong secret, other paths, endless and slow bodies; meanwhile Ann is answered (P4, P9)."""
-    async with called(tmp_path) as (here, port):
-        forged = {"update_id": 1, "message": {"text": "forged words", "chat": {"id": here.ann.id}}}
+    async with called(tmp_path) as (world, port):
+        forged = {"update_id": 1, "message": {"text": "forged words", "chat": {"id": world.ann.id}}}
         body = json.dumps(forged).encode()
-        for secret in ("", "guess", here.telegram.token):
+        for secret in ("", "guess", world.telegram.token):
             got = await answer_of(port, post(PATH, len(body), secret), body)
             assert re.fullmatch(rb"http/1.1 401 [a-z]+\r\ncontent-length: 0\r\n[^\r]+\r\n\r\n", got)
         for path in ("/", "/hooks", f"{PATH}/", "/health", "/web/", "/console/"):
@@ -137,13 +139,13 @@ async def test_strangers_get_nowhere_and_hold_up_nobody(tmp_path: Path) -> None:
         slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(200)]
         for _, writer in slow:
             writer.write(f"POST {PATH} HTTP/1.1\r\nhost: ".encode())
-        here.model.say("hello Ann")
-        here.ann.says("hi")
-        await here.expect(here.ann.chat, "hello Ann")
+        world.model.say("hello Ann")
+        world.ann.says("hi")
+        await world.expect(world.ann.chat, "hello Ann")
         for _, writer in slow:
             writer.close()
-        assert "forged words" not in here.daemon.stderr
-        assert len(here.model.requests) == 1
+        assert "forged words" not in world.daemon.stderr
+        assert len(world.model.requests) == 1
 
 
 async def test_from_fetching_to_being_called_and_back_nothing_is_lost(tmp_path: Path) -> None:
@@ -152,44 +154,44 @@ async def test_from_fetching_to_being_called_and_back_nothing_is_lost(tmp_path: 
     fetch, call = 'receive = "polling"', 'receive = "webhook"'
     async with bot(
         tmp_path, channel={**by_webhook(port), "receive": "polling"}, public={"port": port}
-    ) as here:
+    ) as world:
         config = tmp_path / "zeroclaw.toml"
         for number, (before, after) in enumerate(((fetch, call), (call, fetch))):
-            here.model.say(f"to now {number}", key=f"now {number}")
-            here.model.say(f"to late {number}", key=f"late {number}")
-            here.ann.says(f"now {number}")
-            await here.until(lambda: f"to now {number}" in here.ann.chat.texts)  # noqa: B023
-            await here.daemon.kill()
-            here.ann.says(f"late {number}")
+            world.model.say(f"to now {number}", key=f"now {number}")
+            world.model.say(f"to late {number}", key=f"late {number}")
+            world.ann.says(f"now {number}")
+            await world.until(lambda: f"to now {number}" in world.ann.chat.texts)  # noqa: B023
+            await world.daemon.kill()
+            world.ann.says(f"late {number}")
             config.write_text(config.read_text().replace(before, after))
-            await here.daemon.start()
-            await here.until(lambda: f"to late {number}" in here.ann.chat.texts)  # noqa: B023
-        await here.expect(here.ann.chat, "to now 0", "to late 0", "to now 1", "to late 1")
-        assert here.telegram.account.webhook is None
+            await world.daemon.start()
+            await world.until(lambda: f"to late {number}" in world.ann.chat.texts)  # noqa: B023
+        await world.expect(world.ann.chat, "to now 0", "to late 0", "to now 1", "to late 1")
+        assert world.telegram.account.webhook is None
 
 
-async def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_a_port_that_is_taken_is_reported_in_one_line(tmp_path: Path) -> None:
     """Before anything is taken or sent: what is wrong, where, and what to do (P10)."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port: int = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port: int = listener.getsockname()[1]
         async with bot(
             tmp_path, start=False, channel=by_webhook(port), public={"port": port}
-        ) as here:
-            await here.daemon.start()
-            assert await here.daemon.wait() == 1
-            told = here.daemon.stderr.strip().splitlines()[-1]
-            assert f"port {port} on 127.0.0.1 is in use by another program" in told
-            assert "set `public.port` to a free one, or stop that" in told
-            assert here.telegram.calls == []
+        ) as world:
+            await world.daemon.start()
+            assert await world.daemon.wait() == 1
+            line = world.daemon.stderr.strip().splitlines()[-1]
+            assert f"port {port} on 127.0.0.1 is in use by another program" in line
+            assert "set `public.port` to a free one, or stop that" in line
+            assert world.telegram.calls == []
 
 
 async def test_an_address_without_https_is_a_fault_of_the_configuration(tmp_path: Path) -> None:
-    """It is told before the daemon starts, with its key (P10, P8)."""
+    """It is reported before the daemon starts, with its key (P10, P8)."""
     own = {"receive": "webhook", "webhook_url": "http://bot.example.org/telegram"}
-    async with bot(tmp_path, start=False, channel=own) as here:
-        await here.daemon.start()
-        assert await here.daemon.wait() == 2
-        assert "channels.telegram" in here.daemon.stderr
-        assert "needs https" in here.daemon.stderr
+    async with bot(tmp_path, start=False, channel=own) as world:
+        await world.daemon.start()
+        assert await world.daemon.wait() == 2
+        assert "channels.telegram" in world.daemon.stderr
+        assert "needs https" in world.daemon.stderr

@@ -20,58 +20,58 @@ async def test_too_many_calls_delay_an_answer_and_change_nothing(
     tmp_path: Path, method: str
 ) -> None:
     """The wait that Telegram names is kept to, and the answer stands once. P6."""
-    async with bot(tmp_path, channel=EDITED) as here:
-        gate = here.model.gate()
-        here.telegram.will(method, TooMany(retry_after_s=1))
-        here.model.say("One, ", gate, "two.")
-        here.ann.says("count")
+    async with bot(tmp_path, channel=EDITED) as world:
+        gate = world.model.gate()
+        world.telegram.will(method, TooMany(retry_after_s=1))
+        world.model.say("One, ", gate, "two.")
+        world.ann.says("count")
         await gate.reached()
-        await here.until(lambda: here.ann.chat.from_bot)
+        await world.until(lambda: world.ann.chat.from_bot)
         gate.open()
-        await here.expect(here.ann.chat, "One, two.")
-        refused, *later = here.telegram.called(method)
+        await world.expect(world.ann.chat, "One, two.")
+        refused, *later = world.telegram.called(method)
         assert refused.refusal
         assert later[0].at - refused.at >= 1
 
 
 async def test_within_the_published_limits_nothing_is_refused(tmp_path: Path) -> None:
     """Several chats at once, a private one and a group, each with a draft. P6."""
-    async with bot(tmp_path, limits=Limits()) as here:
-        team = here.telegram.supergroup("Team", here.ann)
+    async with bot(tmp_path, limits=Limits()) as world:
+        team = world.telegram.supergroup("Team", world.ann)
         for word in ("ann", "bob", "team"):
-            here.model.say(*WORDS, f"for {word}.", key=word)
-        here.ann.says("ann")
-        here.bob.says("bob")
-        here.ann.says("@zero_bot team", chat=team)
-        for chat, word in ((here.ann.chat, "ann"), (here.bob.chat, "bob"), (team, "team")):
-            await here.expect(chat, "".join((*WORDS, f"for {word}.")))
-        assert here.telegram.exceeded == 0
+            world.model.say(*WORDS, f"for {word}.", key=word)
+        world.ann.says("ann")
+        world.bob.says("bob")
+        world.ann.says("@zero_bot team", chat=team)
+        for chat, word in ((world.ann.chat, "ann"), (world.bob.chat, "bob"), (team, "team")):
+            await world.expect(chat, "".join((*WORDS, f"for {word}.")))
+        assert world.telegram.exceeded == 0
 
 
 async def test_markup_that_is_refused_becomes_plain_text(tmp_path: Path) -> None:
-    async with bot(tmp_path, channel={"stream": False}) as here:
-        here.telegram.will("sendMessage", BadMarkup())
-        here.model.say("*hello*")
-        here.ann.says("hi")
-        await here.expect(here.ann.chat, "hello")
-        assert here.ann.chat.from_bot[0].versions[-1].formatted.entities == ()
+    async with bot(tmp_path, channel={"stream": False}) as world:
+        world.telegram.will("sendMessage", BadMarkup())
+        world.model.say("*hello*")
+        world.ann.says("hi")
+        await world.expect(world.ann.chat, "hello")
+        assert world.ann.chat.from_bot[0].versions[-1].formatted.entities == ()
 
 
-async def test_a_refused_answer_is_told_to_the_operator(tmp_path: Path) -> None:
-    """Ann has blocked the bot; nothing is tried for ever, and nobody is left in the dark."""
-    async with bot(tmp_path, channel={"stream": False}) as here:
-        here.telegram.will(
+async def test_a_refused_answer_is_reported_to_the_operator(tmp_path: Path) -> None:
+    """Ann has blocked the bot; nothing is tried for ever, and the operator reads why."""
+    async with bot(tmp_path, channel={"stream": False}) as world:
+        world.telegram.will(
             "sendMessage",
             Refuse(code=403, description="Forbidden: bot was blocked by the user"),
-            chat=here.ann.chat,
+            chat=world.ann.chat,
             times=None,
         )
-        here.model.say("hello")
-        here.ann.says("hi")
-        await here.until(
-            lambda: any("blocked by the user" in text for text in here.olga.chat.texts)
+        world.model.say("hello")
+        world.ann.says("hi")
+        await world.until(
+            lambda: any("blocked by the user" in text for text in world.olga.chat.texts)
         )
-        assert here.ann.chat.texts == []
+        assert world.ann.chat.texts == []
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(
     tmp_path: Path, fault: BadGateway | Lose
 ) -> None:
     """The same text twice on one message is one text."""
-    async with bot(tmp_path, channel=EDITED) as here:
-        gate = here.model.gate()
-        here.model.say("One, ", gate, "two.")
-        here.ann.says("count")
+    async with bot(tmp_path, channel=EDITED) as world:
+        gate = world.model.gate()
+        world.model.say("One, ", gate, "two.")
+        world.ann.says("count")
         await gate.reached()
-        await here.until(lambda: here.ann.chat.from_bot)
-        here.telegram.will("editMessageText", fault)
+        await world.until(lambda: world.ann.chat.from_bot)
+        world.telegram.will("editMessageText", fault)
         gate.open()
-        await here.expect_once("One, two.")
+        await world.expect_once("One, two.")
 
 
 @pytest.mark.parametrize(
@@ -104,33 +104,33 @@ async def test_a_message_whose_answer_is_lost_stands_once(
     tmp_path: Path, fault: BadGateway | Lose, channel: dict[str, object]
 ) -> None:
     """It is looked for by its id; found, it is gone on with, and else it is sent (P1)."""
-    async with bot(tmp_path, channel=channel) as here:
-        here.telegram.will("sendMessage", fault)
-        here.model.say("hello ", "Ann")
-        here.ann.says("hi")
-        await here.expect_once("hello Ann")
+    async with bot(tmp_path, channel=channel) as world:
+        world.telegram.will("sendMessage", fault)
+        world.model.say("hello ", "Ann")
+        world.ann.says("hi")
+        await world.expect_once("hello Ann")
 
 
 async def test_killed_between_a_send_and_its_record_the_answer_stands(tmp_path: Path) -> None:
-    """A draft was carried out that nobody recorded: it is found, and becomes the answer. P1."""
-    async with bot(tmp_path, channel=EDITED) as here:
+    """An unrecorded draft stands: it is found, and becomes the answer. P1."""
+    async with bot(tmp_path, channel=EDITED) as world:
         hang = Hang(carried_out=True)
-        here.telegram.will("sendMessage", hang)
+        world.telegram.will("sendMessage", hang)
         for _ in range(2):
-            here.model.say("hello Ann")
-        here.ann.says("hi")
+            world.model.say("hello Ann")
+        world.ann.says("hi")
         await hang.reached()
-        await here.daemon.kill()
+        await world.daemon.kill()
         hang.release()
-        await here.daemon.start()
-        await here.expect(here.ann.chat, "hello Ann")
+        await world.daemon.start()
+        await world.expect(world.ann.chat, "hello Ann")
 
 
 async def test_telegram_away_for_a_while_is_reached_again(tmp_path: Path) -> None:
     """Polling goes on by itself when the network is back; nothing is lost meanwhile."""
-    async with bot(tmp_path) as here:
-        here.model.say("hello Ann")
-        await here.telegram.down()
-        here.ann.says("hi")
-        await here.telegram.up()
-        await here.expect_once("hello Ann")
+    async with bot(tmp_path) as world:
+        world.model.say("hello Ann")
+        await world.telegram.down()
+        world.ann.says("hi")
+        await world.telegram.up()
+        await world.expect_once("hello Ann")
