@@ -75,7 +75,7 @@ mention may wait for its thread, since Slack waits 3 s for the confirmation."""
 MAX_PAGES = 10
 """Pages that one lookup reads before it gives up."""
 MENTION_WAIT_S = 1.0
-"""Seconds that a mention waits for the message event that Slack sends too; only that has all files."""
+"""Seconds that a mention waits for its message event, which alone has all files."""
 MAX_PROMPT, MAX_TITLE, MAX_STATUS = 75, 100, 100
 """Characters of a prompt's button, a thread's title and its status; Slack documents no limits."""
 _KEY_EVENT = "zeroclaw_message"
@@ -143,7 +143,7 @@ class SlackChannel:
                 def on_up(may_have_missed: bool) -> None:  # noqa: FBT001  a callback's one fact
                     nonlocal is_ready
                     if may_have_missed:
-                        # Slack allows few such calls a minute, so the most recently active chats go first.
+                        # Slack allows few such calls a minute, so recently active chats go first.
                         for chat in reversed(self._reading):
                             if chat not in self._moved:
                                 lanes.catch_up(group, chat)
@@ -196,7 +196,7 @@ class SlackChannel:
     async def _take(
         self, event: Event, admit: Admit, source: SocketMode | EventsApi, group: asyncio.TaskGroup
     ) -> bool:
-        """Pass an event to ingress; return False if it was not stored and must be delivered again."""
+        """Pass an event to ingress; return False if it was not stored and has to be repeated."""
         decoded: Decoded | Skipped | None = event.decoded
         if decoded is None:
             decoded, chat = Skipped(reason=_OTHER_KIND), decode.chat_of(event.data)
@@ -224,7 +224,7 @@ class SlackChannel:
         return True
 
     async def _is_joined(self, chat: str, thread: str) -> bool | None:
-        """Whether a channel's thread is a conversation with the bot; None where that does not matter.
+        """Whether a channel's thread is a conversation with the bot; None if it does not matter.
 
         The reading position has only the most recently active threads.
         """
@@ -343,7 +343,7 @@ class SlackChannel:
     async def _read_after(self, after: str, channel: str, thread: str) -> list[Json]:
         """Read the messages of a chat or thread after one, at most the newest `MAX_MISSED`.
 
-        Slack returns a chat's newest page first, but a thread's oldest, so a thread is read to its end.
+        Slack returns a chat's newest page first, a thread's oldest; so a thread is read to its end.
         """
         missed: list[Json] = []
         count = 0

@@ -1,8 +1,8 @@
 """Shows an approval card as one message: complete calls, buttons, and endings; pure.
 
-All untrusted text goes into elements that Slack shows literally. A card that is too long for a message
-has one line per call, and a file with the complete calls. Which form a card has depends on the card only,
-so it never changes.
+All untrusted text goes into elements that Slack shows literally. A card that is too long for a
+message has one line per call, and a file with the complete calls. Which form a card has depends on
+the card only, so it never changes.
 """
 
 from collections.abc import Mapping
@@ -101,9 +101,9 @@ def _lines(card: Card) -> list[str]:
 
 def _endings(outcome: Outcome) -> Mapping[int, str]:
     """Return how calls ended, by their numbers; the calls of a card share the limit on reasons."""
-    words, share = CardWords(outcome.card.language), MAX_REASON // len(outcome.card.calls)
-    ends = {ending.approval: ending_text(words, ending, share) for ending in outcome.endings}
-    return {one.number: ends[one.approval] for one in outcome.card.calls if one.approval in ends}
+    calls, words = outcome.card.calls, CardWords(outcome.card.language)
+    texts = {e.approval: ending_text(words, e, MAX_REASON // len(calls)) for e in outcome.endings}
+    return {call.number: texts[call.approval] for call in calls if call.approval in texts}
 
 
 def _numbered(endings: Mapping[int, str]) -> list[str]:

@@ -159,8 +159,8 @@ def is_elsewhere(payload: Json, bot: Bot) -> bool:
     """Whether an event is from another workspace, where the same ids mean other people.
 
     An event of a channel that two workspaces share names the workspace through which the app receives
-    it ("Using the Slack Conversations API", docs.slack.dev). A form that a person of the other workspace
-    submits names it in its view (`extract_team_id`, slack_bolt 1.30; both read 2026-11).
+    it ("Using the Slack Conversations API", docs.slack.dev). A form that a person of the other
+    workspace submits names it in its view (`extract_team_id`, slack_bolt 1.30; both read 2026-11).
     """
     team = (
         text(inner(payload, "view"), "app_installed_team_id")
@@ -364,7 +364,7 @@ def unmarked(content: str, bot: Bot) -> str:
 
 
 def pressed(payload: Json, bot: Bot, read: Container[str] = ()) -> Decoded | Skipped:
-    """Decode a press of a button or a submitted form; `read` are the chats with a reading position."""
+    """Decode a press of a button or a submitted form; `read` are the chats with a position."""
     user = text(inner(payload, "user"), "id")
     if not is_id(user):
         return Skipped(reason="a press by no person")
@@ -441,8 +441,8 @@ def opened(event: Json, bot: Bot, event_id: str) -> Decoded | Skipped:
 def moved(event: Json, bot: Bot, reading: Reading, event_id: str) -> Decoded | Skipped:
     """Decode that a channel has a new id, as a private one gets when another workspace shares it.
 
-    See "channel_id_changed", docs.slack.dev, read 2026-11. The event has no sender, since Slack itself
-    changes the id, so the channel stands for it.
+    See "channel_id_changed", docs.slack.dev, read 2026-11. Slack itself changes the id, so the event
+    has no sender; the channel is given as the sender.
     """
     old, new = text(event, "old_channel_id"), text(event, "new_channel_id")
     if not is_id(old) or not is_id(new):
@@ -450,7 +450,7 @@ def moved(event: Json, bot: Bot, reading: Reading, event_id: str) -> Decoded | S
     envelope = Envelope(
         address=address_of(bot, old, ""),
         sender=Sender(id=old, verified=True),
-        # If Slack sends it again with another event id, it must not restore a conversation that `/new` ended.
+        # Repeated with another event id, it must not restore a conversation that `/new` ended.
         dedup=(f"event/{event_id}", f"moved/{old}/{new}/{text(event, 'event_ts')[:30]}"),
         body=Moved(to=address_of(bot, new, "")),
         position=Position(scope=new, cursor=replace(reading, old_id=old).text()),

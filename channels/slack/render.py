@@ -73,7 +73,7 @@ def blocks(
 
 
 def literal(blocks: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Return the blocks of a message with its Markdown as literal text, so that no character is lost."""
+    """Return the blocks of a message with its Markdown as literal text; no character is lost."""
     return [
         text_block(_unescaped(str(block["text"]))) if block["type"] == "markdown" else block
         for block in blocks

@@ -1,11 +1,11 @@
 """Shows growing answers as Slack streams.
 
 A stream is a message in a thread to which chunks of text and tool progress are appended
-("chat.startStream" and the pages after it, docs.slack.dev, read 2026-11). A stream that began with chunks
-accepts nothing else. Some workspaces and kinds of chat don't allow streams. Slack ends a stream that is
-silent for half a minute or five minutes old, and marks its message as failed (slackapi/python-slack-sdk#1859,
-slackapi/node-slack-sdk#2702, 2026), so each stream is ended before that. After its end the message is
-an ordinary one and is edited.
+("chat.startStream" and the pages after it, docs.slack.dev, read 2026-11). A stream that began with
+chunks accepts nothing else. Some workspaces and kinds of chat don't allow streams. Slack ends a stream
+that is silent for half a minute, or five minutes old, and marks its message as failed
+(slackapi/python-slack-sdk#1859, slackapi/node-slack-sdk#2702, 2026), so each stream is ended before
+that. After its end the message is an ordinary one and is edited.
 """
 
 import asyncio

@@ -35,7 +35,7 @@ from zeroclaw import ConfigError
 HERE = Path(__file__).parent
 EMULATE = HERE / "node_modules" / "emulate" / "dist" / "index.js"
 MAX_PEOPLE = 3_000
-"""People who are seeded for one process. Each person is used once, so that a test finds no messages of another test."""
+"""People who are seeded for one process. Each is used once, so that tests share no messages."""
 MAX_UNITS = 12_000
 MAX_EDIT_BYTES = 4_000
 """Limit on the text of an edit, besides its blocks (github.com/pymc-labs/daimon/pull/106)."""

@@ -1,4 +1,4 @@
-"""Slack's adapter against a real Web API and our own Socket Mode: incoming events, sends and failures."""
+"""Slack's adapter against a real Web API and our own Socket Mode: receiving and sending."""
 
 import asyncio
 import json
@@ -138,7 +138,7 @@ async def test_edits_and_deletions_arrive() -> None:
 
 
 async def test_a_mention_that_is_added_by_an_edit_is_admitted_once() -> None:
-    """Slack sends a mention event for the edit too (github.com/slack-go/slack/pull/1256, read 2026-11)."""
+    """Slack also sends a mention event (github.com/slack-go/slack/pull/1256, read 2026-11)."""
     desk = Desk()
     async with SlackServer() as slack, running(slack, desk.admit) as bot:
         ann = await slack.person()
@@ -161,7 +161,7 @@ async def test_a_mention_that_is_added_by_an_edit_is_admitted_once() -> None:
 
 
 async def test_a_mention_that_arrives_before_its_files_has_them() -> None:
-    """Slack sends two events, perhaps the first without files (NousResearch/hermes-agent#77141, 2026-08)."""
+    """The first of two events may lack them (NousResearch/hermes-agent#77141, 2026-08)."""
     desk = Desk()
     async with SlackServer() as slack, running(slack, desk.admit) as bot:
         ann = await slack.person()
@@ -273,7 +273,7 @@ async def test_a_slash_command_is_answered_only_to_its_sender() -> None:
 
 
 async def test_a_malformed_event_does_not_block_the_channel() -> None:
-    """A malformed event is confirmed and skipped, so that Slack does not send it again and again."""
+    """A malformed event is confirmed and skipped, so that Slack does not repeat it."""
     desk = Desk()
     async with SlackServer() as slack, running(slack, desk.admit):
         ann = await slack.person()
@@ -476,7 +476,7 @@ async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -
 
 
 async def test_a_token_that_is_revoked_for_a_while_loses_no_messages() -> None:
-    """A read that was refused because of the token is tried again, as during a reinstallation. P1."""
+    """A read that was refused for the token is retried, as during a reinstallation. P1."""
     desk = Desk()
     async with SlackServer() as slack:
         ann = await slack.person()
@@ -666,7 +666,7 @@ PROMPTS = ("What is new?", "What can you do, and " + "what not " * 20)
 
 
 async def test_a_thread_with_the_assistant_has_prompts_and_a_title() -> None:
-    """Slack shows the prompts to a person who opens the assistant; the first message is the title."""
+    """Slack shows prompts when a person opens the assistant; the first message is the title."""
     desk = Desk()
     settings = SETTINGS.model_copy(update={"prompts": PROMPTS})
     async with SlackServer() as slack, running(slack, desk.admit, settings=settings):
@@ -685,7 +685,7 @@ async def test_a_thread_with_the_assistant_has_prompts_and_a_title() -> None:
 
 
 async def test_opening_the_direct_chat_offers_prompts() -> None:
-    """With a thread Slack would show none; and messages there are in no thread that needs a title."""
+    """With a thread Slack would show none; and messages outside threads set no title."""
     desk = Desk()
     settings = SETTINGS.model_copy(update={"prompts": PROMPTS})
     async with SlackServer() as slack, running(slack, desk.admit, settings=settings):

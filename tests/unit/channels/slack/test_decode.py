@@ -208,7 +208,7 @@ def test_a_shared_message_is_quoted_below_the_text() -> None:
 
 
 def test_a_mention_in_a_thread_quotes_the_messages_above_it() -> None:
-    """The first message with its files, those of other apps, the newest; also for a bare mention."""
+    """The first message with its files, other apps, the newest; also for a bare mention."""
     file = {"id": "F1", "name": "a.png", "mimetype": "image/png", "size": 7}
     alert = {"ts": "1.1", "username": "Sentry]", "attachments": [{"fallback": "it fails"}]}
     above: list[Json] = [{"ts": "1.0", "user": "UBOB", "text": "see", "files": [file]}, alert]
@@ -556,7 +556,7 @@ def test_malformed_fields_are_read_as_empty() -> None:
     ],
 )
 def test_an_event_of_another_workspace_is_recognized(payload: Json, *, is_elsewhere: bool) -> None:
-    """There the same id is another person; an event of a shared channel names the bot's own too (P4)."""
+    """There the same id is another person; a shared channel names the bot's own too (P4)."""
     assert decode.is_elsewhere(payload, ME) is is_elsewhere
 
 

@@ -140,7 +140,7 @@ async def test_posts_without_slacks_signature_are_not_read() -> None:
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
 async def test_signed_but_malformed_posts_are_answered_and_not_stored() -> None:
-    """Otherwise Slack would repeat them; in another workspace the same ids are other people (P4)."""
+    """Otherwise Slack would repeat them; another workspace's ids are other people (P4)."""
     desk = Desk()
     async with running(desk.admit) as world:
         slash = {"command": "/zeroclaw", "text": "stop", "user_id": world.ann.id}
@@ -179,7 +179,7 @@ async def test_a_repeated_post_is_stored_once() -> None:
 @pytest.mark.slow
 @pytest.mark.needs("emulate")
 async def test_a_late_retry_reads_chats_back() -> None:
-    """After such a gap Slack may have given up other events; another late retry soon after reads none."""
+    """After such a gap Slack may have given up others; a further late retry reads none."""
     desk = Desk()
     async with running(desk.admit) as world:
         first = await world.ann.says("one")

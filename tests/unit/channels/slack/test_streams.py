@@ -98,7 +98,7 @@ async def test_a_plain_end_of_a_stream_is_shown_literally() -> None:
 
 @pytest.mark.parametrize("wait_s", [IDLE_S, LIFE_S])
 async def test_a_stream_is_ended_before_slack_ends_it(wait_s: float) -> None:
-    """Slack marks a stream as failed that it ends: after half a minute of silence, or five minutes."""
+    """Slack ends it as failed after half a minute of silence, or after five minutes."""
     async with with_question() as (slack, bot, team, to):
         ref = await bot.channel.send(to, draft(bot, "."))
         text = "."
