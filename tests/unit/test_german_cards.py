@@ -118,7 +118,7 @@ def on_slack(outcome: Outcome) -> str:
     blocks = "\n".join(
         text for block in slack.view(outcome) for text in texts(block) if not text.startswith("zc-")
     )
-    return f"{blocks}\n{slack.summary(outcome.card)}\n{slack.card_text(outcome.card)}"
+    return f"{blocks}\n{slack.summary(outcome)}\n{slack.card_text(outcome.card)}"
 
 
 def in_a_mail(outcome: Outcome) -> str:
