@@ -69,8 +69,8 @@ def test_a_mail_is_an_envelope() -> None:
     assert len(envelope.dedup) == 2
 
 
-def test_the_same_mail_under_another_number_has_a_key_in_common() -> None:
-    """A mailbox that is restored numbers anew; a Message-ID counts with its verified sender alone."""
+def test_the_same_mail_under_another_uid_shares_a_key() -> None:
+    """A restored mailbox has new UIDs; a Message-ID counts only with its verified sender."""
     again = decode(replace(fetched(letter()), validity=8, uid=1), ME)
     assert isinstance(again, Decoded)
     assert len(set(again.envelope.dedup) & set(decoded(letter()).dedup)) == 1
@@ -80,8 +80,8 @@ def test_the_same_mail_under_another_number_has_a_key_in_common() -> None:
     assert (stranger.sender.verified, stranger.dedup) == (False, ("uid:INBOX:7:42",))
 
 
-def test_a_sender_that_nobody_vouches_for_is_a_stranger() -> None:
-    """The one who wrote the header below that of our own server, or had another one write it."""
+def test_an_unverified_sender_is_a_stranger() -> None:
+    """Such as one who wrote a verdict below our own server's, or had another server write it."""
     below = (
         HEAD.replace("dmarc=pass", "dmarc=fail")
         + "\nAuthentication-Results: mx.zero.test; dmarc=pass"
@@ -118,10 +118,10 @@ def test_a_thread_is_named_after_the_mail_that_began_it(more: str, thread: str |
     assert decoded(letter(more=more)).address == replace(ANNS, thread=thread)
 
 
-def test_an_odd_thread_is_known_by_its_hash_and_carried_by_our_ids() -> None:
-    odd = thread_of("r" * 200 + "@a.example")
-    assert odd.startswith("#")
-    assert own_thread(bot_mail_id(odd), "zero.test") == odd
+def test_a_long_thread_id_is_hashed_and_carried_by_our_ids() -> None:
+    long_thread = thread_of("r" * 200 + "@a.example")
+    assert long_thread.startswith("#")
+    assert own_thread(bot_mail_id(long_thread), "zero.test") == long_thread
 
 
 def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
@@ -130,13 +130,13 @@ def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
     assert envelope.message == "uid:7:42"
 
 
-def test_our_own_mails_are_passed_over() -> None:
-    """Whatever a list or another server made of their From, path and marks."""
-    own = HEAD.replace("one@a.example", bot_mail_id(None))
-    assert skip_reason(letter(head=own)) == "it is our own"
+def test_our_own_mails_are_skipped() -> None:
+    """Even if a list or another server changed their From, path and marks."""
+    our_head = HEAD.replace("one@a.example", bot_mail_id(None))
+    assert skip_reason(letter(head=our_head)) == "it is our own"
 
 
-def test_what_no_person_wrote_is_passed_over() -> None:
+def test_automatic_mails_are_skipped() -> None:
     assert skip_reason(letter(more="Auto-Submitted: auto-replied")) == "auto-submitted"
     assert (
         skip_reason(letter(head=HEAD.replace("Ann <ann@a.example>", "nobody")))
@@ -144,7 +144,7 @@ def test_what_no_person_wrote_is_passed_over() -> None:
     )
 
 
-def test_an_id_is_the_same_for_the_same_mail_alone() -> None:
+def test_the_id_is_equal_only_for_the_same_mail() -> None:
     first = bot_mail_id("t@a.example")
     others = {
         bot_mail_id(None),
@@ -160,7 +160,7 @@ ANN, BOB = "ann@a.example", "bob@a.example"
 
 
 @pytest.mark.parametrize(
-    ("report", "told"),
+    ("report", "recipients"),
     [
         (
             REPORT.format(head="To: bot@zero.test", action="failed", id=bot_mail_id("t"), to=ANN),
@@ -178,11 +178,11 @@ ANN, BOB = "ann@a.example", "bob@a.example"
         ),
     ],
 )
-def test_a_report_tells_of_mail_of_ours_alone_and_to_whom_it_was(
-    report: str, told: set[str]
+def test_a_report_counts_only_for_our_mail_and_names_its_recipients(
+    report: str, recipients: set[str]
 ) -> None:
-    """Anybody can write one. P4."""
-    assert returned_to(report.encode(), ME) == told
+    """Anyone can forge one. P4."""
+    assert returned_to(report.encode(), ME) == recipients
 
 
 BY_SUBJECT = me_with(threads="subject")
@@ -194,8 +194,8 @@ SAME_SUBJECT = (
 
 
 @pytest.mark.parametrize("mail", SAME_SUBJECT)
-def test_a_subject_may_name_the_thread_where_programs_leave_the_ids_out(mail: str) -> None:
-    """By option, and for each person apart, for each has a chat of their own."""
+def test_a_thread_may_be_named_by_its_subject(mail: str) -> None:
+    """An option for programs that leave the ids out; each person has separate threads."""
     named = decoded(letter(), BY_SUBJECT).address
     assert named.thread is not None
     assert named.thread.startswith("#")
@@ -205,7 +205,7 @@ def test_a_subject_may_name_the_thread_where_programs_leave_the_ids_out(mail: st
     assert (bobs.thread, bobs.chat) == (named.thread, "bob@a.example")
 
 
-def test_a_reply_to_one_of_ours_stays_in_its_thread_whatever_its_subject() -> None:
+def test_a_reply_to_our_mail_stays_in_its_thread_under_any_subject() -> None:
     answered = f"In-Reply-To: <{bot_mail_id('root@a.example')}>"
     assert decoded(letter(more=answered), BY_SUBJECT).address.thread == "root@a.example"
     bare = HEAD.replace("Subject: the sums", "Subject: Re:")
@@ -215,7 +215,7 @@ def test_a_reply_to_one_of_ours_stays_in_its_thread_whatever_its_subject() -> No
 # --- words ---------------------------------------------------------------------------------------
 
 
-def test_a_subject_is_the_first_of_the_words_where_a_thread_begins() -> None:
+def test_the_subject_comes_first_where_a_thread_begins() -> None:
     assert said_body(letter("")) == Said(text="the sums")
     assert said_body(letter(head=HEAD.replace("the sums", "Fwd: Re: the sums"))).text.startswith(
         "the sums\n"
@@ -226,21 +226,25 @@ def test_a_subject_is_the_first_of_the_words_where_a_thread_begins() -> None:
     assert said_body(reply("hello")) == Said(text="hello")
 
 
-def test_what_repeats_the_bots_words_without_a_mark_is_not_its_senders_own() -> None:
-    """In an answer alone, of somebody who is vouched for; a command above it is one."""
-    said = "It costs three euros, and the shop opens at nine."
-    mail = fetched(reply(f"/approve 3\n\n{said}"))
+def test_repeated_words_of_the_bot_are_not_the_senders_own() -> None:
+    """Only in a reply from a verified sender; a command above them counts."""
+    bots_words = "It costs three euros, and the shop opens at nine."
+    mail = fetched(reply(f"/approve 3\n\n{bots_words}"))
     first = decode(mail, ME)
     assert isinstance(first, Decoded)
     assert first.may_quote
-    again = decode(mail, ME, [said])
+    again = decode(mail, ME, [bots_words])
     assert isinstance(again, Decoded)
     assert again.envelope.body == Command(name="approve", rest="3")
     assert not again.may_quote
-    asked = decode(fetched(reply(f"Which bus?\n\n{said}")), ME, [said])
-    assert isinstance(asked, Decoded)
-    assert asked.envelope.body == Said(text=f"Which bus?\n\n{said}", own="Which bus?")
-    for other in (letter(said), reply("Which bus?"), reply(said).replace("pass", "fail")):
+    reply_body = decode(fetched(reply(f"Which bus?\n\n{bots_words}")), ME, [bots_words])
+    assert isinstance(reply_body, Decoded)
+    assert reply_body.envelope.body == Said(text=f"Which bus?\n\n{bots_words}", own="Which bus?")
+    for other in (
+        letter(bots_words),
+        reply("Which bus?"),
+        reply(bots_words).replace("pass", "fail"),
+    ):
         event = decode(fetched(other), ME)
         assert isinstance(event, Decoded)
         assert not event.may_quote
@@ -252,20 +256,20 @@ def test_quoted_words_are_not_the_senders_own() -> None:
     assert said_body(letter(body)) == Said(text=f"the sums\n\n{body}", own="Yes.")
 
 
-PASSED_ON = ["Fwd: rm -rf x", "WG: rm -rf x", "TR : rm -rf x", "RV: Re: rm -rf x", "转发：rm -rf x"]  # noqa: RUF001
+FORWARDED = ["Fwd: rm -rf x", "WG: rm -rf x", "TR : rm -rf x", "RV: Re: rm -rf x", "转发：rm -rf x"]  # noqa: RUF001
 
 
-@pytest.mark.parametrize("subject", PASSED_ON)
-def test_a_subject_of_what_is_passed_on_is_somebody_elses(subject: str) -> None:
-    """Who wrote the mail that is forwarded chose it, and a call that it dictates is not unasked for."""
+@pytest.mark.parametrize("subject", FORWARDED)
+def test_a_forwarded_subject_is_not_the_senders_own(subject: str) -> None:
+    """The writer of the forwarded mail chose it, so it must not count as the sender's request."""
     head = HEAD.replace("the sums", subject)
     for body in ("See below.\n\n> all of it", "", "Hi,\nall of it"):
         assert "rm -rf x" in said_body(letter(body, head=head)).text
         assert "rm -rf x" not in str(said_body(letter(body, head=head)).own)
 
 
-def test_what_is_forwarded_without_a_known_mark_is_nobodys_own_words() -> None:
-    """Programs mark it in more languages than are known here."""
+def test_text_forwarded_without_a_known_mark_is_not_the_senders_own() -> None:
+    """Mail programs mark it in more languages than are known here."""
     body = "Look.\n\n\u05de\u05d0\u05ea: Bob\n\nrm -rf x"
     assert said_body(letter(body, head=HEAD.replace("the sums", "Fwd: sums"))).own == ""
     marked = "Look.\n\n---------- Forwarded message ---------\nrm -rf x"
@@ -275,11 +279,11 @@ def test_what_is_forwarded_without_a_known_mark_is_nobodys_own_words() -> None:
 @pytest.mark.parametrize(
     "subject", ["Fwd: /tool shell {}", "Re: /tool shell {}", "/x: /tool shell {}"]
 )
-def test_a_command_of_somebody_elses_subject_is_none(subject: str) -> None:
+def test_a_command_in_a_forwarded_subject_is_none(subject: str) -> None:
     assert not isinstance(decoded(letter("", head=HEAD.replace("the sums", subject))).body, Command)
 
 
-def test_a_word_that_ends_as_a_reply_begins_is_whole() -> None:
+def test_a_word_that_ends_like_a_reply_prefix_is_kept() -> None:
     assert (
         said_body(letter("", head=HEAD.replace("the sums", "Software: old"))).text
         == "Software: old"
@@ -287,13 +291,13 @@ def test_a_word_that_ends_as_a_reply_begins_is_whole() -> None:
 
 
 @pytest.mark.parametrize("quoted", ["rm -rf x", f"{'<div>' * 1_000}rm -rf x", "</b>rm -rf x"])
-def test_no_words_that_html_quotes_are_its_senders_own_however_it_nests(quoted: str) -> None:
+def test_text_quoted_by_html_is_not_the_senders_own_at_any_nesting(quoted: str) -> None:
     body = f"{'<div>' * 1_000}Yes<blockquote><b><p>{quoted}</blockquote>"
-    told = said_body(letter(body, head=HTML, more="References: <root@a.example>"))
-    assert ("rm -rf x" in told.text, told.own) == (True, "Yes")
+    body_said = said_body(letter(body, head=HTML, more="References: <root@a.example>"))
+    assert ("rm -rf x" in body_said.text, body_said.own) == (True, "Yes")
 
 
-def test_words_beyond_a_bound_are_left_out() -> None:
+def test_text_beyond_a_bound_is_left_out() -> None:
     assert len(said_body(reply("word " * MAX_CHARS)).text) == MAX_CHARS
     parts = [f"--b\n\n> quoted\n{'word ' * (MAX_CHARS // 5)}\n"] * 3
     mail = said_body(reply("\n".join(parts), more="Content-Type: multipart/mixed; boundary=b"))
@@ -345,8 +349,8 @@ def test_a_mail_of_html_alone_is_read() -> None:
         "aria-hidden=true",
     ],
 )
-def test_words_of_html_that_nobody_sees_are_not_read(attribute: str) -> None:
-    """They are meant for machines like this one."""
+def test_invisible_text_of_html_is_not_read(attribute: str) -> None:
+    """It is meant for machines like this one."""
     body = f"<p>Yes<span {attribute}>do <b>it</b></span></p><p style='opacity:0.5;max-height:90px'>or no"
     assert (
         said_body(letter(body, head=HTML, more="References: <root@a.example>")).text
@@ -357,10 +361,13 @@ def test_words_of_html_that_nobody_sees_are_not_read(attribute: str) -> None:
 ALTERNATIVE = HEAD + "\nContent-Type: multipart/alternative; boundary=x"
 
 
-def test_of_what_says_the_same_the_plain_part_is_read_if_it_says_anything() -> None:
-    both = "--x\n\n{}\n--x\nContent-Type: text/html\n\n<p>rich</p>\n--x--"
-    assert said_body(letter(both.format("plain"), head=ALTERNATIVE)).text == "the sums\n\nplain"
-    assert said_body(letter(both.format(" "), head=ALTERNATIVE)).text == "the sums\n\nrich"
+def test_of_alternatives_the_plain_part_is_read_unless_it_is_empty() -> None:
+    alternatives = "--x\n\n{}\n--x\nContent-Type: text/html\n\n<p>rich</p>\n--x--"
+    assert (
+        said_body(letter(alternatives.format("plain"), head=ALTERNATIVE)).text
+        == "the sums\n\nplain"
+    )
+    assert said_body(letter(alternatives.format(" "), head=ALTERNATIVE)).text == "the sums\n\nrich"
 
 
 OUTLOOK = (
@@ -368,18 +375,18 @@ OUTLOOK = (
 )
 
 
-def test_what_follows_outlooks_mark_is_quoted() -> None:
-    found = said_body(letter(OUTLOOK, head=HTML, more="References: <root@a.example>"))
-    assert found == Said(text="Yes.\n\nFrom: x\n\nquoted", own="Yes.")
+def test_text_after_outlooks_mark_is_quoted() -> None:
+    body = said_body(letter(OUTLOOK, head=HTML, more="References: <root@a.example>"))
+    assert body == Said(text="Yes.\n\nFrom: x\n\nquoted", own="Yes.")
 
 
 @pytest.mark.parametrize(
     "container", ["blockquote style='x'", "div id=mail-editor-reference-message-container"]
 )
-def test_what_html_sets_off_as_quoted_is_nobodys_own(container: str) -> None:
+def test_text_that_html_marks_as_quoted_is_not_the_senders_own(container: str) -> None:
     body = f"<p>Yes.</p><{container}>rm -rf x</{container.partition(' ')[0]}>"
-    found = said_body(letter(body, head=HTML, more="References: <root@a.example>"))
-    assert ("rm -rf x" in found.text, found.own) == (True, "Yes.")
+    body_said = said_body(letter(body, head=HTML, more="References: <root@a.example>"))
+    assert ("rm -rf x" in body_said.text, body_said.own) == (True, "Yes.")
 
 
 def test_html_that_is_deep_or_broken_is_read() -> None:
@@ -397,7 +404,7 @@ def test_html_that_is_deep_or_broken_is_read() -> None:
      "<div class=gmail_quote>a</div>", "</p>", "<br>", "<!--", "<li><ul>", "<svg>", "<select>", "&amp"],
 )  # fmt: skip
 def test_hostile_html_takes_no_longer_than_it_is_long(piece: str) -> None:
-    """Half a megabyte of each; selectors of siblings took two minutes for the first."""
+    """Half a megabyte of each; sibling selectors took two minutes for the first."""
     decoded(letter(piece * (500_000 // len(piece)), head=HTML))
 
 
@@ -434,17 +441,17 @@ def test_files_are_named_and_referred_to() -> None:
     assert files[0].reference == "7:42:1"
 
 
-def test_a_size_that_is_not_said_is_reckoned() -> None:
+def test_a_missing_size_is_computed() -> None:
     [file, *_] = decoded(letter(PARTS.replace("; size=12", ""), head=MIXED)).attachments
     assert file.size_bytes == 6
 
 
-def test_no_more_than_so_many_files_are_taken() -> None:
+def test_the_number_of_files_is_bounded() -> None:
     many = "--x\nContent-Type: a/b\n\nx\n" * (MAX_FILES + 5)
     assert len(decoded(letter(many, head=MIXED)).attachments) == MAX_FILES
 
 
-def test_of_a_mail_that_is_too_large_no_files_are_taken() -> None:
+def test_a_too_large_mail_brings_no_files() -> None:
     long, me = letter(f"{PARTS}{' ' * 100_000}", head=MIXED), me_with(max_mail_bytes=100_000)
     assert decoded(long, me).attachments == ()
     assert decoded(long).attachments != ()
@@ -468,7 +475,7 @@ def code_of(
     return press_code(call, choice, card=card, to=to, key=me.key)
 
 
-def test_a_mail_of_a_cards_link_answers_it() -> None:
+def test_a_mail_from_a_cards_link_answers_it() -> None:
     ref = MessageRef(address=ANNS, message=CARD)
     once = f"Approve once: 1 {code_of()}"
     assert pressed(once, "thanks") == Pressed(approval=CALL.approval, choice="once", card=ref)
@@ -478,8 +485,8 @@ def test_a_mail_of_a_cards_link_answers_it() -> None:
     )
 
 
-def test_an_answer_counts_however_much_of_the_card_it_quotes() -> None:
-    """Of a denial the reason is what its sender wrote, and a reply to the bot's reply is one too. P5."""
+def test_an_answer_counts_whatever_it_quotes_of_the_card() -> None:
+    """A denial's reason is what its sender wrote; a reply to the bot's reply counts too. P5."""
     ref = MessageRef(address=ANNS, message=CARD)
     deny = f"Re: AW: Deny: 1 {code_of(choice='deny')}"
     quoting = f"no\n\nOn Monday, bot <bot@zero.test> wrote:\n> Approve: mailto:?subject={code_of()}"
@@ -491,7 +498,7 @@ def test_an_answer_counts_however_much_of_the_card_it_quotes() -> None:
     )
 
 
-def test_a_card_may_stand_in_a_thread() -> None:
+def test_a_card_may_be_in_a_thread() -> None:
     card = bot_mail_id("root@a.example", "card")
     body = pressed(code_of(choice="for_a_time", card=card))
     ref = MessageRef(address=replace(ANNS, thread="root@a.example"), message=card)
@@ -499,13 +506,13 @@ def test_a_card_may_stand_in_a_thread() -> None:
 
 
 def test_a_card_of_an_earlier_release_is_answered_by_its_links() -> None:
-    """Its id carries no proof of its own."""
+    """Its id carries no proof."""
     card = f"zc..{20 * '0'}@zero.test"
     ref = MessageRef(address=ANNS, message=card)
     assert pressed(code_of(card=card)) == Pressed(approval=CALL.approval, choice="once", card=ref)
 
 
-OTHERS = {
+OTHER_CODES = {
     "another call's": code_of(replace(CALL, hash8="76543210")),
     "another question's": code_of(replace(CALL, approval=ApprovalId("a-2"))),
     "another answer's": code_of(choice="deny"),
@@ -516,10 +523,10 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("whose", OTHERS)
-def test_a_code_proves_nothing_but_what_it_was_made_for(whose: str) -> None:
-    """Its proof is not made up, nor taken from a code that was made for something else. P5."""
-    other, mine = OTHERS[whose], code_of()
+@pytest.mark.parametrize("whose", OTHER_CODES)
+def test_a_code_counts_only_for_its_own_call(whose: str) -> None:
+    """Its proof can't be guessed, nor taken from a code made for another purpose. P5."""
+    other, mine = OTHER_CODES[whose], code_of()
     assert other.rpartition(":")[2] != mine.rpartition(":")[2]
     forged = f"{mine.rpartition(':')[0]}:{other.rpartition(':')[2]}"
     assert pressed(forged, "1 2 3") == Command(name="approve")
@@ -528,8 +535,8 @@ def test_a_code_proves_nothing_but_what_it_was_made_for(whose: str) -> None:
     )
 
 
-def test_a_link_that_was_passed_on_counts_for_nobody_else() -> None:
-    """Another approver has one of their own, and is asked which call is meant. P4, P5."""
+def test_a_forwarded_link_counts_for_no_other_person() -> None:
+    """Another approver has their own link, and is asked which call they mean. P4, P5."""
     assert pressed(code_of(to="olga@a.example")) == Command(name="approve")
     assert pressed(code_of(choice="deny", to="olga@a.example")) == Command(name="deny")
     forwarded = f"Fwd: Approve once: 1 {code_of(to='olga@a.example')}"
@@ -537,15 +544,15 @@ def test_a_link_that_was_passed_on_counts_for_nobody_else() -> None:
 
 
 def test_without_a_key_no_code_counts() -> None:
-    """An empty key is one that everybody has."""
-    nobody = replace(ME, key=b"")
-    assert decoded(reply("", subject=code_of(me=nobody)), nobody).body == Command(name="approve")
+    """Everyone knows an empty key."""
+    keyless = replace(ME, key=b"")
+    assert decoded(reply("", subject=code_of(me=keyless)), keyless).body == Command(name="approve")
 
 
 @pytest.mark.parametrize(
     "subject", ["[zc:x:a:0:]", "[zc:o::0:]", "zc:o:a", "[zc:o:a:00:]", code_of()[:-2]]
 )
-def test_what_is_no_answer_to_a_card_is_words(subject: str) -> None:
+def test_a_subject_without_a_code_is_text(subject: str) -> None:
     assert pressed(subject, "hello") == Said(text="hello")
 
 
@@ -557,6 +564,6 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(LINES | st.text(max_size=20), max_size=30).map("\n".join))
-def test_whatever_is_written_is_taken_or_passed_over(text: str) -> None:
+def test_any_text_is_decoded_or_skipped(text: str) -> None:
     event = decode(fetched(text.encode("utf-8", "replace")), ME)
     assert isinstance(event, Decoded | Skipped)

@@ -17,22 +17,24 @@ from zeroclaw import ConfigError
 
 
 @pytest.mark.needs("dovecot", "postfix")
-def test_a_server_that_ends_at_its_start_is_told_in_one_line(
+def test_a_server_that_fails_at_its_start_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At once, even if another program answers at its port, and nothing is left of either (P10)."""
-    with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory, socket.socket() as taken:
+    """At once, even if another program answers at its port; no process or file remains (P10)."""
+    with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory, socket.socket() as occupied:
         place = Path(directory)
-        place.chmod(0o711)  # the servers run as users of their own
+        place.chmod(0o711)  # the servers run as other users
         monkeypatch.setattr(tempfile, "tempdir", directory)
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        ports = chain([int(taken.getsockname()[1])], iter(reserve_port, None))
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        ports = chain([int(occupied.getsockname()[1])], iter(reserve_port, None))
         monkeypatch.setattr(servers, "reserve_port", lambda: next(ports))
-        with pytest.raises(ConfigError) as told:
+        with pytest.raises(ConfigError) as raised:
             servers.started("secret")
         assert list(place.iterdir()) == []
-    assert re.fullmatch(r"try: dovecot does not start: [^\n]*already in use[^\n]*", str(told.value))
+    assert re.fullmatch(
+        r"try: dovecot does not start: [^\n]*already in use[^\n]*", str(raised.value)
+    )
 
 
 KILLED = """
@@ -47,17 +49,17 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.slow
 @pytest.mark.needs("dovecot", "postfix")
 def test_a_kill_leaves_no_server_and_no_file() -> None:
-    """The guard holds the pipe until it is done."""
-    told = subprocess.run((sys.executable, "-c", KILLED), stdout=subprocess.PIPE, check=False)
-    home, *ports = told.stdout.decode().split()
-    assert (told.returncode, len(ports), Path(home).exists()) == (-signal.SIGKILL, 2, False)
+    """The guard holds the pipe until it has cleaned up."""
+    process = subprocess.run((sys.executable, "-c", KILLED), stdout=subprocess.PIPE, check=False)
+    home, *ports = process.stdout.decode().split()
+    assert (process.returncode, len(ports), Path(home).exists()) == (-signal.SIGKILL, 2, False)
     for port in ports:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", int(port)))
 
 
-def test_a_kept_port_is_given_to_nobody_else() -> None:
-    """But a server that was told of it can listen there."""
+def test_a_reserved_port_is_not_given_to_others() -> None:
+    """But a server that is given it can listen there."""
     port = reserve_port()
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind(("127.0.0.1", port))

@@ -50,15 +50,15 @@ FROM = {
 
 
 @pytest.mark.parametrize(("value", "address"), FROM.items())
-def test_an_author_is_one_plain_address_whatever_stands_around_it(
+def test_an_author_is_one_plain_address_whatever_surrounds_it(
     value: str, address: str | None
 ) -> None:
     found = author((value,))
     assert (found and found.id) == address
 
 
-def test_two_from_headers_are_nobodys() -> None:
-    """Each reader would believe another one of them."""
+def test_two_from_headers_give_no_author() -> None:
+    """Different readers would take different ones."""
     assert author((ANN, "bob@b.example")) is None
     assert author(()) is None
 
@@ -71,7 +71,7 @@ def test_a_display_name_is_only_shown() -> None:
     )
 
 
-def test_a_plus_tag_is_kept_or_dropped_as_it_is_set() -> None:
+def test_a_plus_tag_is_kept_or_dropped_as_configured() -> None:
     assert normalised("Ann+x@a.example") == "ann+x@a.example"
     assert normalised("ann+x@a.example", "dropped") == ANN
     assert normalised("+x@a.example", "dropped") == "+x@a.example"
@@ -80,8 +80,8 @@ def test_a_plus_tag_is_kept_or_dropped_as_it_is_set() -> None:
 @pytest.mark.parametrize(
     "value", ["ann+x@b.example, bob@a.example", "<ann+x, bob@a.example>", "ann+x y@a.example"]
 )
-def test_a_plus_tag_that_is_dropped_takes_no_other_address_along(value: str) -> None:
-    """It would make one author, whose server vouches for somebody else, out of two."""
+def test_dropping_a_plus_tag_changes_no_other_address(value: str) -> None:
+    """Otherwise two authors would become one, verified by another's server."""
     assert author((value,), "dropped") is None
 
 
@@ -123,7 +123,7 @@ FALSE = (
     f'{MX}; reason="x; dmarc=pass header.from=a.example',
     f"other.example; {MX}; dmarc=pass header.from=a.example",
     f"{MX}.evil.example; dmarc=pass header.from=a.example",
-    # What a writer puts before the @ of an address of their own.
+    # Text that a writer puts before the @ of their own address.
     f"{MX}; spf=pass smtp.mailfrom=a.example=x@evil.example",
     f"{MX}; spf=pass smtp.mailfrom = =a.example=ann@a.example=x@evil.example",
     f"{MX}; dkim=pass header.i=a.example=x@evil.example",
@@ -139,38 +139,40 @@ FALSE = (
 )
 
 
-def vouches(address: str, values: Iterable[str], own: str) -> bool:
-    """Tell whether a sender is vouched for by these Authentication-Results, topmost first."""
-    return is_vouched_for(address, [("authentication-results", value) for value in values], own)
+def vouches(address: str, values: Iterable[str], own_server: str) -> bool:
+    """Return whether these Authentication-Results, topmost first, verify a sender."""
+    return is_vouched_for(
+        address, [("authentication-results", value) for value in values], own_server
+    )
 
 
 @pytest.mark.parametrize("value", TRUE)
-def test_our_own_server_vouches_for_a_sender(value: str) -> None:
+def test_our_own_server_verifies_a_sender(value: str) -> None:
     assert vouches(ANN, (value,), MX)
     assert vouches(ANN, (value,), MX.upper())
 
 
 @pytest.mark.parametrize("value", FALSE)
-def test_nothing_else_does(value: str) -> None:
-    """Forged, of somebody else, about somebody else, or not to be read: the sender is a stranger."""
+def test_nothing_else_verifies_a_sender(value: str) -> None:
+    """Forged, from another server, about another sender, or unreadable: the sender is a stranger."""
     assert not vouches(ANN, (value,), MX)
 
 
-def test_no_other_header_vouches() -> None:
-    """Its writer chooses it (P4)."""
+def test_no_other_header_verifies() -> None:
+    """The mail's writer chooses it (P4)."""
     assert not is_vouched_for(
         ANN, [("subject", TRUE[0]), ("x-authentication-results", TRUE[0])], MX
     )
 
 
-def test_a_domain_vouches_for_those_below_it() -> None:
+def test_a_domain_verifies_its_subdomains() -> None:
     below = "ann@mail.a.example"
     assert vouches(below, (f"{MX}; dkim=pass header.d=a.example",), MX)
     assert not vouches("ann@notexample.org", (f"{MX}; dkim=pass header.d=example.org",), MX)
 
 
 def test_only_the_topmost_of_our_own_server_counts() -> None:
-    """What the writer put into the mail stands below; others' stand anywhere."""
+    """The writer's own headers are below it; those of other servers may be anywhere."""
     good, bad = f"{MX}; dmarc=pass", f"{MX}; dmarc=fail"
     assert not vouches(ANN, (bad, good), MX)
     assert vouches(ANN, ("other.example; dmarc=fail", good, bad), MX)
@@ -193,34 +195,34 @@ ICLOUD = (
 
 
 @pytest.mark.parametrize(
-    ("values", "own"), [(FASTMAIL, "*.messagingengine.com"), (ICLOUD, "*.icloud.com")]
+    ("values", "own_servers"), [(FASTMAIL, "*.messagingengine.com"), (ICLOUD, "*.icloud.com")]
 )
 def test_a_server_may_write_several_headers_and_have_several_names(
-    values: tuple[str, ...], own: str
+    values: tuple[str, ...], own_servers: str
 ) -> None:
     """As these do (deltachat/deltachat-core-rust, test-data/message/dkimchecks-2022-09-28)."""
-    assert vouches(ANN, values, own)
-    assert not vouches(ANN, values, own.removeprefix("*."))
+    assert vouches(ANN, values, own_servers)
+    assert not vouches(ANN, values, own_servers.removeprefix("*."))
     assert not vouches(ANN, values, "*.example")
     failed = tuple(value.replace("dmarc=pass", "dmarc=fail") for value in values)
-    assert not vouches(ANN, (*failed, *values), own)
+    assert not vouches(ANN, (*failed, *values), own_servers)
 
 
 GOOD = f"{MX}; dmarc=pass header.from=a.example"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "forged",
     ["spf=none", "dkim=pass header.d=b.example", "none", "dmarc=none", "iprev=pass; dkim=fail", ""],
 )
-def test_a_verdict_below_our_own_servers_is_its_writers(said: str) -> None:
-    """Not every server removes what a sender wrote under its name (P4)."""
-    assert not vouches(ANN, (f"{MX}; {said}", GOOD), MX)
-    assert not vouches(ANN, (f"{MX}; {said}", f"{MX}; dkim=pass header.d=a.example"), MX)
+def test_a_verdict_below_our_own_servers_does_not_count(forged: str) -> None:
+    """Not every server removes a header that a sender forged under its name (P4)."""
+    assert not vouches(ANN, (f"{MX}; {forged}", GOOD), MX)
+    assert not vouches(ANN, (f"{MX}; {forged}", f"{MX}; dkim=pass header.d=a.example"), MX)
 
 
-def test_a_verdict_may_stand_below_what_our_own_server_says_of_other_things() -> None:
-    """But neither below another server's header nor below another hop."""
+def test_a_verdict_may_be_below_our_servers_other_results() -> None:
+    """But not below another server's header or another hop."""
     other, good = f"{MX}; bimi=none", GOOD
     assert vouches(ANN, (other, good), MX)
     assert not vouches(ANN, (other, "b.example; none", good), MX)
@@ -230,8 +232,8 @@ def test_a_verdict_may_stand_below_what_our_own_server_says_of_other_things() ->
     assert not is_vouched_for(ANN, [*hops, hops[0], ("authentication-results", good)], MX)
 
 
-def test_names_below_our_own_servers_count_only_where_that_is_said() -> None:
-    """Many a server removes forged headers of just its own name."""
+def test_further_server_names_count_only_if_configured() -> None:
+    """Many servers remove only forged headers of their own name."""
     assert not vouches(ANN, (f"x.{MX}; dmarc=pass",), MX)
     assert not vouches(ANN, (f"x{MX}; dmarc=pass",), f"*.{MX}")
 
@@ -244,12 +246,12 @@ def test_names_below_our_own_servers_count_only_where_that_is_said() -> None:
     ],
 )
 def test_a_verdict_without_a_name_may_be_our_own_servers(nameless: str) -> None:
-    """Exchange Online writes none; what stands below it, under whatever name, is its writer's (P4)."""
+    """Exchange Online writes none; a header below it, under any name, is the writer's (P4)."""
     assert not vouches(ANN, (nameless, f"{MX}; dmarc=pass header.from=a.example"), MX)
     assert vouches(ANN, (f"{MX}; dmarc=pass header.from=a.example", nameless), MX)
 
 
-def test_without_a_name_of_our_own_server_everybody_is_a_stranger() -> None:
+def test_without_our_servers_name_everyone_is_a_stranger() -> None:
     assert not vouches(ANN, ("; dmarc=pass", f"{MX}; dmarc=pass"), "")
 
 
@@ -257,15 +259,15 @@ SIGNS = st.text('ab@.<>(),:;"\\= \té', max_size=60)
 
 
 @given(SIGNS, SIGNS)
-def test_whatever_stands_there_is_read(value: str, other: str) -> None:
-    found = author((value,))
-    assert found is None or normalised(found.id) == found.id
+def test_any_header_can_be_parsed(value: str, other: str) -> None:
+    parsed = author((value,))
+    assert parsed is None or normalised(parsed.id) == parsed.id
     assert not vouches(ANN, (f"{value}{MX}{other}",), "other.name")
 
 
 @pytest.mark.parametrize("piece", ["(", ")", "()", '"', "\\", "=", ";", "<", "a@", "(\\"])
 def test_a_long_header_is_read_in_one_pass(piece: str) -> None:
-    """Of what makes a parser go back there is as much as a header can hold."""
+    """The header is full of text that makes a parser backtrack."""
     value = piece * (8_000 // len(piece))
     assert author((value,)) is None
     assert not vouches(ANN, (f"{MX}; {value}",), MX)

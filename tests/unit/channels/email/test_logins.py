@@ -52,16 +52,16 @@ async def tokens(place: EmailPlace) -> AsyncGenerator[TokenServer]:
         yield opened
 
 
-def settings(place: EmailPlace, *secrets: str, **more: object) -> EmailSettings:
-    given = {one: SecretReference(env=one.upper()) for one in secrets or ("refresh_token",)}
+def settings(place: EmailPlace, *secrets: str, **extra: object) -> EmailSettings:
+    references = {name: SecretReference(env=name.upper()) for name in secrets or ("refresh_token",)}
     return email_settings(
         place.mail,
         place.bot,
         password=None,
         token_url=f"http://127.0.0.1:{place.mail.tokens}/token",
         client_id=CLIENT_ID,
-        **given,
-        **more,
+        **references,
+        **extra,
     )
 
 
@@ -80,7 +80,7 @@ async def sent(place: EmailPlace, channel: Channel, text: str) -> None:
 
 
 async def test_both_servers_take_an_access_token(place: EmailPlace, tokens: TokenServer) -> None:
-    """One for both, by the refresh token that was configured; the application's secret goes with it."""
+    """One token for both, by the configured refresh token; the application's secret is sent with it."""
     desk = Desk()
     channel = channel_of(place, ManualClock())
     async with receiving(channel, desk.admit):
@@ -98,20 +98,18 @@ async def test_both_servers_take_an_access_token(place: EmailPlace, tokens: Toke
     ]
 
 
-async def test_an_application_may_have_an_account_of_its_own(
+async def test_an_application_may_have_its_own_account(
     place: EmailPlace, tokens: TokenServer
 ) -> None:
     """As in Exchange Online: without a refresh token, for a scope."""
-    given = settings(place, "client_secret", token_scope="https://outlook.example/.default")
-    assert "reads `INBOX`" in await check(given, OF_APPLICATION)
+    configured = settings(place, "client_secret", token_scope="https://outlook.example/.default")
+    assert "reads `INBOX`" in await check(configured, OF_APPLICATION)
     assert {(request["grant_type"], request["scope"]) for request in tokens.requests} == {
         ("client_credentials", "https://outlook.example/.default")
     }
 
 
-async def test_a_token_is_asked_for_anew_before_it_ends(
-    place: EmailPlace, tokens: TokenServer
-) -> None:
+async def test_a_token_is_renewed_before_it_expires(place: EmailPlace, tokens: TokenServer) -> None:
     clock = ManualClock()
     channel = channel_of(place, clock)
     await sent(place, channel, "one")
@@ -125,16 +123,18 @@ async def test_a_token_is_asked_for_anew_before_it_ends(
     assert [body(mail) for mail in await place.mail.mails(place.ann)] == ["one", "two", "three"]
 
 
-async def test_a_token_that_was_taken_back_is_not_the_end(
+async def test_a_revoked_token_is_renewed(
     place: EmailPlace, tokens: TokenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attempt that meets it may be made again, and then by a new one."""
-    monkeypatch.setattr(smtp, "IDLE_S", 0)  # a connection that stands shows no token
+    """The failed attempt is retried with a new one."""
+    monkeypatch.setattr(smtp, "IDLE_S", 0)  # an open connection sends no token
     channel = channel_of(place, ManualClock())
     await sent(place, channel, "one")
     assert await place.mail.mails(place.ann)
     tokens.active.clear()
-    await sent(place, channel, "two")  # what looks its thread up has met it, and is done without
+    await sent(
+        place, channel, "two"
+    )  # the lookup of its thread met the revoked token, and was left out
     tokens.active.clear()
     with pytest.raises(ExceptionGroup) as caught:
         await channel.receive(Desk().admit, asyncio.Event().set)
@@ -144,8 +144,8 @@ async def test_a_token_that_was_taken_back_is_not_the_end(
     await channel.aclose()
 
 
-async def test_a_refresh_token_that_changes_is_kept(place: EmailPlace, tokens: TokenServer) -> None:
-    """For its owner alone; and left aside once another one is configured."""
+async def test_a_changed_refresh_token_is_stored(place: EmailPlace, tokens: TokenServer) -> None:
+    """Privately; it is ignored once another one is configured."""
     tokens.rotates = True
     for text in ("one", "two"):
         channel = channel_of(place, ManualClock())
@@ -163,7 +163,7 @@ async def test_a_refresh_token_that_changes_is_kept(place: EmailPlace, tokens: T
 async def test_a_check_takes_no_refresh_token_from_the_daemon(
     place: EmailPlace, tokens: TokenServer
 ) -> None:
-    """The daemon holds a newer one, and goes on with it, whoever asks `doctor`."""
+    """The daemon holds a newer one, and `doctor` does not affect it."""
     tokens.rotates = True
     clock = ManualClock()
     channel = channel_of(place, clock)
@@ -175,10 +175,10 @@ async def test_a_check_takes_no_refresh_token_from_the_daemon(
     assert [request["refresh_token"] for request in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
 
 
-async def test_a_refresh_token_that_comes_while_the_disk_is_full_is_not_lost(
+async def test_a_refresh_token_received_while_the_disk_is_full_is_not_lost(
     place: EmailPlace, tokens: TokenServer
 ) -> None:
-    """It is used, and kept as soon as there is room; the one before it is good for nothing any more."""
+    """It is used, and stored as soon as there is room; the earlier one is no longer valid."""
     tokens.rotates = True
     full = place.directory / "refresh-token.new"
     full.symlink_to("/dev/full")
@@ -193,19 +193,19 @@ async def test_a_refresh_token_that_comes_while_the_disk_is_full_is_not_lost(
     channel = channel_of(place, ManualClock())
     await sent(place, channel, "four")
     await channel.aclose()
-    asked = [request["refresh_token"] for request in tokens.requests]
-    assert asked == [REFRESH_TOKEN, "refresh-1", "refresh-2"]
+    refresh_tokens = [request["refresh_token"] for request in tokens.requests]
+    assert refresh_tokens == [REFRESH_TOKEN, "refresh-1", "refresh-2"]
 
 
-async def test_a_login_that_another_account_s_token_is_for_is_refused(
+async def test_a_login_with_another_accounts_token_is_refused(
     place: EmailPlace, tokens: TokenServer
 ) -> None:
-    """At once, though the server asks once more before it says so; and no secret is in what is told."""
+    """At once, although the server first sends a challenge; the error has no secret."""
     tokens.user = place.ann
-    given = settings(place, "client_secret")
+    configured = settings(place, "client_secret")
     with pytest.raises(ChannelUnauthorized, match="does not accept the access token") as caught:
-        async with asyncio.timeout(50):  # less than the minute of a call
-            await check(given, OF_APPLICATION)
+        async with asyncio.timeout(50):  # less than a call's timeout of a minute
+            await check(configured, OF_APPLICATION)
     assert tokens.issued[0] not in str(caught.value)
 
 
@@ -231,18 +231,18 @@ REFUSALS: Mapping[str, tuple[tuple[int, bytes] | None, type[ZeroclawError], str]
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-async def test_without_a_token_it_is_said_who_must_act(
+async def test_a_token_refusal_says_who_must_act(
     place: EmailPlace, tokens: TokenServer, case: str
 ) -> None:
-    """In one line, without a secret. P8, P10."""
-    tokens.answer, error, told = REFUSALS[case]
-    with pytest.raises(error, match=told) as caught:
+    """The error is one line, without a secret. P8, P10."""
+    tokens.answer, error, pattern = REFUSALS[case]
+    with pytest.raises(error, match=pattern) as caught:
         await check(settings(place, "client_secret"), OF_APPLICATION)
     assert type(caught.value) is error
     assert CLIENT_SECRET not in str(caught.value)
 
 
-async def test_a_token_of_no_stated_life_is_used_for_a_while(
+async def test_a_token_without_an_expiry_is_used_for_a_while(
     place: EmailPlace, tokens: TokenServer
 ) -> None:
     tokens.expires_in = "soon"

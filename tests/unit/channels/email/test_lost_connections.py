@@ -35,13 +35,13 @@ async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
 
 
 @asynccontextmanager
-async def kept(
+async def receiving_again(
     place: EmailPlace, desk: Desk, port: int, poll_s: float = POLL_S
 ) -> AsyncGenerator[asyncio.Queue[str]]:
-    """Receive by one adapter after the other, as the runtime does; gives why each has ended."""
+    """Receive by one adapter after the other, as the runtime does; yields a queue of their errors."""
     settings = email_settings(place.mail, place.bot, imap_port=port)
     settings = settings.model_copy(update={"poll_s": poll_s})
-    ends = asyncio.Queue[str](10)
+    errors = asyncio.Queue[str](10)
     is_ready = asyncio.Event()
 
     async def live() -> None:
@@ -57,7 +57,7 @@ async def kept(
             await channel.receive(desk.admit, is_ready.set)
         except* ChannelUnavailable as group:
             for exception in group.exceptions:
-                ends.put_nowait(str(exception))
+                errors.put_nowait(str(exception))
         finally:
             await channel.aclose()
 
@@ -68,7 +68,7 @@ async def kept(
     async with asyncio.TaskGroup() as group:
         task = group.create_task(lives())
         await is_ready.wait()
-        yield ends
+        yield errors
         task.cancel()
 
 
@@ -77,37 +77,37 @@ MOMENTS: tuple[Moment, ...] = ("unheard", "unanswered", "half answered")
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("command", [b"UID SEARCH", b"UID FETCH", b"UID STORE", b"IDLE", b"DONE"])
-async def test_a_connection_that_is_cut_loses_no_mail_and_doubles_none(
+async def test_a_cut_connection_neither_loses_nor_repeats_mail(
     place: EmailPlace, command: bytes, moment: Moment
 ) -> None:
-    """Each mail is stored once, in order, and in the end marked as seen. P1, P2, S2-02."""
+    """Each mail is stored once, in order, and finally marked as seen. P1, P2, S2-02."""
     desk = Desk()
     async with (
         relayed(place.mail.imaps, place.mail) as between,
-        kept(place, desk, between.port) as ends,
+        receiving_again(place, desk, between.port) as errors,
     ):
         await place.write("one")
         await desk.holds(1)
         between.cut(command, moment)
         await place.write("two")
         await place.write("three")
-        await ends.get()  # all mail may be read before the command is said again
+        await errors.get()  # all mail may be read before the command is repeated
         await desk.holds(3)
         await place.mail.wait_seen(place.bot, 3)
     assert [envelope.body for envelope in desk.stored] == [
-        Said(text=one) for one in ("one", "two", "three")
+        Said(text=text) for text in ("one", "two", "three")
     ]
     assert len(desk.arrived) == 3
-    assert ends.empty()
+    assert errors.empty()
 
 
-async def test_a_server_that_stops_while_it_is_idle_is_noticed(
+async def test_a_server_that_stops_during_idle_is_noticed(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process is stopped and the connection stands: nothing comes, and no end of it either. P1."""
+    """Its process is stopped and the connection stays open: no data arrive, and no end. P1."""
     monkeypatch.setattr(imap, "CONNECT_S", 2.0)
     desk, mail = Desk(), place.mail
-    async with kept(place, desk, mail.imaps) as ends:
+    async with receiving_again(place, desk, mail.imaps) as errors:
         await place.write("one")
         await desk.holds(1)
         await mail.wait_seen(place.bot, 1)
@@ -119,41 +119,41 @@ async def test_a_server_that_stops_while_it_is_idle_is_noticed(
         finally:
             os.kill(stopped, signal.SIGCONT)
     assert [envelope.body for envelope in desk.stored] == [Said(text="one"), Said(text="two")]
-    assert "gave no answer within 2 s" in ends.get_nowait()
+    assert "gave no answer within 2 s" in errors.get_nowait()
 
 
 @pytest.mark.parametrize("command", [b"UID SEARCH", b"UID FETCH", b"UID STORE", b"IDLE"])
-async def test_a_server_that_falls_silent_within_a_command_is_noticed(
+async def test_a_server_that_stops_during_a_command_is_noticed(
     place: EmailPlace, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Long before a poll would be due. P1."""
+    """Long before the next poll is due. P1."""
     monkeypatch.setattr(imap, "CONNECT_S", 2.0)
     monkeypatch.setattr(imap, "CALL_S", 2.0)
     desk = Desk()
     async with (
         relayed(place.mail.imaps, place.mail) as between,
-        kept(place, desk, between.port, 1_500) as ends,
+        receiving_again(place, desk, between.port, 1_500) as errors,
     ):
         await place.write("one")
         await desk.holds(1)
         between.cut(command, "silent")
         await place.write("two")
-        await ends.get()
+        await errors.get()
         await desk.holds(2)
         await place.mail.wait_seen(place.bot, 2)
     assert [envelope.body for envelope in desk.stored] == [Said(text="one"), Said(text="two")]
-    assert ends.empty()
+    assert errors.empty()
 
 
 class Dying(imap.Protocol):
     async def select(self, mailbox: str = "INBOX") -> Never:
-        # Behind the end of the wait for this.
+        # After the end of the wait for this.
         asyncio.get_running_loop().call_soon(self.connection_lost, None)
         while True:
             await asyncio.Event().wait()
 
 
-async def test_a_connection_that_is_cut_as_a_wait_for_it_ends_is_lost_and_nothing_more(
+async def test_a_connection_cut_as_its_wait_ends_is_only_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(imap, "CALL_S", 0.0)
@@ -165,10 +165,8 @@ async def test_a_connection_that_is_cut_as_a_wait_for_it_ends_is_lost_and_nothin
     assert faults == []
 
 
-async def test_a_look_up_keeps_no_connection_that_could_be_lost_without_a_word(
-    place: EmailPlace,
-) -> None:
-    """The next one would wait for its answer in vain."""
+async def test_a_lookup_keeps_no_connection_open(place: EmailPlace) -> None:
+    """The next lookup would wait for its answer in vain."""
     settings = email_settings(place.mail, place.bot)
     channel = EmailChannel(email_context(settings, ManualClock(), positions={}))
     with pytest.raises(ChannelRejected):
@@ -182,34 +180,34 @@ async def test_a_look_up_keeps_no_connection_that_could_be_lost_without_a_word(
 
 
 class Wire(asyncio.Transport):
-    """Takes what is said."""
+    """A transport that ignores what is written."""
 
     def write(self, data: object) -> None:
-        """Take it."""
+        """Ignore the data."""
 
     def abort(self) -> None:
-        """Say nothing of it."""
+        """Do nothing."""
 
 
 def wired() -> imap.Protocol:
-    """Hold a connection by which nothing comes but what the protocol is given."""
+    """Make a connection whose only data are what a test gives the protocol."""
     protocol = imap.Protocol(asyncio.get_running_loop())
     protocol.connection_made(Wire())
     return protocol
 
 
-async def log_in(protocol: imap.Protocol, *said: bytes) -> None:
-    """Log in, where this is all that the server says before the connection is lost."""
+async def log_in(protocol: imap.Protocol, *server_lines: bytes) -> None:
+    """Log in to a server that sends these lines before the connection is lost."""
     loop, tag = asyncio.get_running_loop(), protocol.new_tag().replace("0", "1").encode()
-    for number, one in enumerate(said):
-        loop.call_later(number * 0.05, protocol.data_received, one.replace(b"TAG", tag))
+    for number, line in enumerate(server_lines):
+        loop.call_later(number * 0.05, protocol.data_received, line.replace(b"TAG", tag))
     loop.call_later(0.2, protocol.connection_lost, None)
     login = Login(username="bot", secret="secret")
     await imap.Mailbox(protocol, "email").login(login)
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("server_lines", "message"),
     [
         ((), "was lost"),
         ((b"* OK here\r\n",), "was lost"),
@@ -218,14 +216,14 @@ async def log_in(protocol: imap.Protocol, *said: bytes) -> None:
     ],
 )
 def test_a_connection_that_is_lost_before_the_login_ends_the_wait(
-    said: tuple[bytes, ...], why: str
+    server_lines: tuple[bytes, ...], message: str
 ) -> None:
-    """It waited for ever once it was greeted, and held up the end of the daemon. P1."""
+    """It used to wait for ever after the greeting, and blocked the daemon's end. P1."""
 
     async def greeted() -> set[str]:
         before = asyncio.all_tasks()
-        with pytest.raises(ChannelUnavailable, match=why):
-            await log_in(wired(), *said)
+        with pytest.raises(ChannelUnavailable, match=message):
+            await log_in(wired(), *server_lines)
         return {task.get_name() for task in asyncio.all_tasks() - before}
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
@@ -233,40 +231,44 @@ def test_a_connection_that_is_lost_before_the_login_ends_the_wait(
 
 
 async def capabilities(*, is_token: bool) -> set[str]:
-    """Log in at a server that names IDLE only then; return what it is known to do."""
+    """Log in to a server that announces IDLE only after that; return the known capabilities."""
     loop, protocol = asyncio.get_running_loop(), wired()
     tag = protocol.new_tag()
-    told = (
+    server_lines = (
         "* OK here\r\n",
         "* CAPABILITY IMAP4rev1\r\nTAG OK\r\n",
         "TAG OK logged in\r\n",
         "* CAPABILITY IMAP4rev1 IDLE\r\nTAG OK\r\n",
     )
-    for number, one in enumerate(told):
-        said = one.replace("TAG", tag.replace("0", str(number))).encode()
-        loop.call_later(number + 1, protocol.data_received, said)
+    for number, line in enumerate(server_lines):
+        data = line.replace("TAG", tag.replace("0", str(number))).encode()
+        loop.call_later(number + 1, protocol.data_received, data)
     login = Login(username="bot", secret="secret", is_token=is_token)
     await imap.Mailbox(protocol, "email").login(login)
     return protocol.capabilities
 
 
 @pytest.mark.parametrize("is_token", [False, True])
-def test_a_server_may_say_only_after_the_login_that_it_announces_mail(*, is_token: bool) -> None:
-    """Such a one was asked every two minutes. RFC 3501, 6.1.1."""
+def test_a_server_may_announce_idle_only_after_the_login(*, is_token: bool) -> None:
+    """Such a server used to be polled every two minutes. RFC 3501, 6.1.1."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         assert "IDLE" in runner.run(capabilities(is_token=is_token))
 
 
 async def fetched(pieces: int, every_s: float) -> decode.Fetched | None:
-    """Fetch a mail that comes in so many pieces."""
+    """Fetch a mail that arrives in this many pieces."""
     loop, protocol = asyncio.get_running_loop(), wired()
     protocol.state = "SELECTED"
     tag = protocol.new_tag().replace("0", "1")
     mail = b"Subject: it\r\n\r\n".ljust(pieces)
-    begun = f"* 1 FETCH (UID 7 BODY[]<0> {{{len(mail)}}}\r\n".encode()
-    said = [begun, *(mail[at : at + 1] for at in range(len(mail))), f")\r\n{tag} OK\r\n".encode()]
-    for number, one in enumerate(said):
-        loop.call_later(number * every_s, protocol.data_received, one)
+    header = f"* 1 FETCH (UID 7 BODY[]<0> {{{len(mail)}}}\r\n".encode()
+    chunks = [
+        header,
+        *(mail[at : at + 1] for at in range(len(mail))),
+        f")\r\n{tag} OK\r\n".encode(),
+    ]
+    for number, chunk in enumerate(chunks):
+        loop.call_later(number * every_s, protocol.data_received, chunk)
     return await imap.Mailbox(protocol, "email").fetch(7, max_bytes=pieces)
 
 
@@ -275,26 +277,26 @@ async def opened() -> tuple[int, int]:
     loop, protocol = asyncio.get_running_loop(), wired()
     protocol.state = "AUTH"
     tag = protocol.new_tag()
-    told = (
+    server_lines = (
         "* 2 EXISTS\r\n* OK [UIDVALIDITY 7] it is\r\nTAG OK open\r\n",
         "* SEARCH 9\r\nTAG OK\r\n",
     )
-    for number, one in enumerate(told, start=1):
-        said = one.replace("TAG", tag.replace("0", str(number))).encode()
-        loop.call_later(number, protocol.data_received, said)
+    for number, line in enumerate(server_lines, start=1):
+        data = line.replace("TAG", tag.replace("0", str(number))).encode()
+        loop.call_later(number, protocol.data_received, data)
     mailbox = imap.Mailbox(protocol, "email")
     await mailbox.open("INBOX")
     return mailbox.validity, await mailbox.newest()
 
 
-def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_first_mail() -> None:
-    """It was, and all old mail answered."""
+def test_a_mailbox_without_uidnext_is_not_read_from_its_first_mail() -> None:
+    """It used to be, and all old mail was answered."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         assert runner.run(opened()) == (7, 9)
 
 
 @pytest.mark.parametrize(
-    ("said", "error"),
+    ("server_line", "error"),
     [
         (b"NO [UNAVAILABLE] later", imap.CommandRefused),
         (b"NO [NONEXISTENT] no such thing", ChannelUnauthorized),
@@ -304,21 +306,21 @@ def test_a_mailbox_that_does_not_say_what_comes_next_is_not_read_from_its_first_
     ],
 )
 async def test_a_mailbox_that_can_not_be_opened_now_is_opened_later(
-    said: bytes, error: type[Exception]
+    server_line: bytes, error: type[Exception]
 ) -> None:
-    """It ended the channel until an operator came, for a fault of the server's. P10."""
+    """A fault of the server used to end the channel until an operator came. P10."""
     protocol = wired()
     protocol.state = "AUTH"
     tag = protocol.new_tag().replace("0", "1").encode()
-    asyncio.get_running_loop().call_soon(protocol.data_received, tag + b" " + said + b"\r\n")
+    asyncio.get_running_loop().call_soon(protocol.data_received, tag + b" " + server_line + b"\r\n")
     with pytest.raises(error) as caught:
         await imap.Mailbox(protocol, "email").open("INBOX")
     assert type(caught.value) is error
-    assert said.partition(b"] ")[2].decode() in str(caught.value)
+    assert server_line.partition(b"] ")[2].decode() in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "error"),
+    ("reply", "error"),
     [
         ("[AUTHENTICATIONFAILED] Invalid credentials (Failure)", ChannelUnauthorized),
         ("[ALERT] Invalid credentials (Failure)", ChannelUnauthorized),
@@ -330,16 +332,16 @@ async def test_a_mailbox_that_can_not_be_opened_now_is_opened_later(
     ],
 )
 def test_a_login_that_gmail_refuses_is_tried_again_only_if_that_may_help(
-    said: str, error: type[Exception]
+    reply: str, error: type[Exception]
 ) -> None:
-    """A wrong password was sent again without end, and Gmail locks accounts for that. P10."""
+    """A wrong password used to be sent again endlessly, and Gmail locks accounts for that. P10."""
 
     async def refused() -> Exception:
         loop, protocol = asyncio.get_running_loop(), wired()
         tag = protocol.new_tag()
-        told = ("* OK Gimap ready", "* CAPABILITY IMAP4rev1\r\nTAG OK", f"TAG NO {said}")
-        for number, one in enumerate(told):
-            line = one.replace("TAG", tag.replace("0", str(number)))
+        server_lines = ("* OK Gimap ready", "* CAPABILITY IMAP4rev1\r\nTAG OK", f"TAG NO {reply}")
+        for number, text in enumerate(server_lines):
+            line = text.replace("TAG", tag.replace("0", str(number)))
             loop.call_later(number, protocol.data_received, f"{line}\r\n".encode())
         with pytest.raises(error) as caught:
             await imap.Mailbox(protocol, "email").login(Login(username="ann", secret="no"))
@@ -348,17 +350,17 @@ def test_a_login_that_gmail_refuses_is_tried_again_only_if_that_may_help(
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         refusal = runner.run(refused())
     assert type(refusal) is error
-    assert said[:110].lower() in str(refusal)
+    assert reply[:110].lower() in str(refusal)
 
 
 async def idled(lines: int) -> tuple[float, int]:
-    """Wait for news while a server tells of other things; return when they came, and what is kept."""
+    """Wait for mail while a server reports other events; return its time, and the kept lines."""
     loop, protocol = asyncio.get_running_loop(), wired()
     protocol.state, protocol.capabilities = "SELECTED", {"IDLE"}
     tag = protocol.new_tag().replace("0", "1")
-    told = ("+ idling", *("* 1 FETCH (FLAGS (a))",) * lines, "* 2 EXISTS", f"{tag} OK done")
-    for number, one in enumerate(told, start=1):
-        loop.call_later(number, protocol.data_received, f"{one}\r\n".encode())
+    server_lines = ("+ idling", *("* 1 FETCH (FLAGS (a))",) * lines, "* 2 EXISTS", f"{tag} OK done")
+    for number, line in enumerate(server_lines, start=1):
+        loop.call_later(number, protocol.data_received, f"{line}\r\n".encode())
     mailbox = imap.Mailbox(protocol, "email")
     idle = protocol.pending_sync_command
     async with asyncio.TaskGroup() as group:
@@ -369,32 +371,32 @@ async def idled(lines: int) -> tuple[float, int]:
     return loop.time(), len(idle.response.lines)
 
 
-def test_what_a_server_tells_of_while_it_is_idle_is_not_kept() -> None:
+def test_lines_received_during_idle_are_not_kept() -> None:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         began = runner.get_loop().time()
-        ended, lines = runner.run(idled(50))
-    assert (ended - began, lines) == (53, 1)
+        ended_at, lines = runner.run(idled(50))
+    assert (ended_at - began, lines) == (53, 1)
 
 
-async def refused(said: str) -> float:
-    """Wait for news from a server that refuses to announce any; return when the wait ended."""
+async def refused(refusal: str) -> float:
+    """Wait for mail on a server that refuses IDLE; return when the wait ended."""
     loop, protocol = asyncio.get_running_loop(), wired()
     protocol.state, protocol.capabilities = "SELECTED", {"IDLE"}
     tag = protocol.new_tag().replace("0", "1")
-    loop.call_later(1, protocol.data_received, f"{tag} {said}\r\n".encode())
+    loop.call_later(1, protocol.data_received, f"{tag} {refusal}\r\n".encode())
     await imap.Mailbox(protocol, "email").idle(1_000)
     return loop.time()
 
 
-@pytest.mark.parametrize("said", ["NO [LIMIT] too many wait", "BAD no such command"])
-def test_a_server_that_offers_idle_and_refuses_it_is_asked_in_intervals(said: str) -> None:
+@pytest.mark.parametrize("refusal", ["NO [LIMIT] too many wait", "BAD no such command"])
+def test_a_server_that_offers_and_refuses_idle_is_polled(refusal: str) -> None:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         began = runner.get_loop().time()
-        assert runner.run(refused(said)) - began == 1_001
+        assert runner.run(refused(refusal)) - began == 1_001
 
 
-def test_a_large_mail_may_take_long_but_never_stand_still() -> None:
-    """A limit for the whole of it would let it be begun again for ever. P1."""
+def test_a_large_mail_may_be_slow_but_not_stall() -> None:
+    """A limit for the whole mail would make it start again for ever. P1."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         mail = runner.run(fetched(50, imap.CALL_S / 2))
         assert mail is not None

@@ -11,14 +11,14 @@ from zeroclaw import Address, TranscriptItem, replace
 
 
 @pytest.mark.parametrize("name", ODD_MAILS)
-def test_an_odd_mail_comes_to_what_it_must(name: str) -> None:
-    """The reason stands beside each; see the corpus."""
+def test_an_odd_mail_is_decoded_as_expected(name: str) -> None:
+    """Each has its reason in the corpus."""
     odd = ODD_MAILS[name]
     assert summary(odd.raw) == odd.expected, odd.reason
 
 
-async def test_a_fault_of_ours_takes_no_mail_for_an_odd_one() -> None:
-    """Such a mail stays unread for good, so only what reads it may say that it can't be read."""
+async def test_an_error_of_ours_is_not_blamed_on_the_mail() -> None:
+    """An unreadable mail stays unread for good, so only a decoding error may mark it so."""
 
     async def transcript(_place: Address, _after: str) -> tuple[TranscriptItem, ...]:
         raise ValueError("a fault of the store")

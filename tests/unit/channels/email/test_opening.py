@@ -10,7 +10,7 @@ from zeroclaw import ConfigError
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.config_check import check
 
-GIVEN: dict[str, object] = {
+VALID: dict[str, object] = {
     "address": "bot@zero.test",
     "password": {"env": "MAIL_PASSWORD"},
     "imap_host": "imap.zero.test",
@@ -41,14 +41,14 @@ UNSAFE = ("http://a.example/token", "https://", "file:///token", "a.example")
 
 
 @pytest.mark.parametrize(("key", "value"), WRONG.items())
-def test_what_can_not_work_is_refused(key: str, value: object) -> None:
+def test_invalid_settings_are_refused(key: str, value: object) -> None:
     with pytest.raises(ValidationError):
-        EmailSettings.model_validate(GIVEN | {key: value})
+        EmailSettings.model_validate(VALID | {key: value})
 
 
 def fault_of(key: str, value: str) -> str:
     """Return the line about a key that `check-config` prints for a configuration with this value."""
-    table = GIVEN | {key: value}
+    table = VALID | {key: value}
     lines = [f"{name} = {json.dumps(table[name])}" for name in table if name != "password"]
     text = "\n".join(("[channels.email]", 'password = { env = "MAIL_PASSWORD" }', *lines))
     with pytest.raises(ConfigError) as caught:
@@ -59,45 +59,45 @@ def fault_of(key: str, value: str) -> str:
 
 @pytest.mark.parametrize("host", ["", "imaps://mail.test", "mail.test:993", "192.0.2.1:993", "a b"])
 @pytest.mark.parametrize("key", ["imap_host", "smtp_host"])
-def test_a_host_stands_there_alone(key: str, host: str) -> None:
-    """A port behind it would be looked up as a part of the name (P10)."""
+def test_a_host_has_no_port(key: str, host: str) -> None:
+    """A port after it would be looked up as part of the name (P10)."""
     allowed = "host names and addresses without a port, such as mail.example.org"
     assert fault_of(key, host) == f"channels.email.{key}: allowed are {allowed}"
 
 
 @pytest.mark.parametrize("address", ["", "bot", "bot@zero", "bot@-zero.test", "bot@zero.test\n"])
-def test_an_address_is_one_that_can_be_written_to(address: str) -> None:
+def test_an_address_must_be_a_usable_one(address: str) -> None:
     allowed = "addresses such as bot@example.org"
     assert fault_of("address", address) == f"channels.email.address: allowed are {allowed}"
 
 
 @pytest.mark.parametrize("host", ["mail", "192.0.2.1", "2001:db8::1", "::1"])
 def test_a_host_may_be_an_address(host: str) -> None:
-    assert EmailSettings.model_validate(GIVEN | {"imap_host": host}).imap_host == host
+    assert EmailSettings.model_validate(VALID | {"imap_host": host}).imap_host == host
 
 
 @pytest.mark.parametrize(("key", "value"), WRONG_BY_TOKEN.items())
-def test_a_login_by_token_needs_all_that_it_takes(key: str, value: object) -> None:
-    EmailSettings.model_validate(GIVEN | BY_TOKEN)
+def test_a_login_by_token_needs_all_its_settings(key: str, value: object) -> None:
+    EmailSettings.model_validate(VALID | BY_TOKEN)
     with pytest.raises(ValidationError, match="or `token_url`"):
-        EmailSettings.model_validate(GIVEN | BY_TOKEN | {key: value})
+        EmailSettings.model_validate(VALID | BY_TOKEN | {key: value})
 
 
-def test_a_login_by_token_takes_a_name_that_can_be_sent_with_one() -> None:
-    """The libraries send it as ASCII alone; each try would fail, and look like a lost connection."""
-    EmailSettings.model_validate(GIVEN | {"username": "jürgen"})
+def test_a_login_by_token_needs_an_ascii_name() -> None:
+    """The libraries send only ASCII; each try would fail, and look like a lost connection."""
+    EmailSettings.model_validate(VALID | {"username": "jürgen"})
     with pytest.raises(ValidationError, match="`username` must be plain ASCII"):
-        EmailSettings.model_validate(GIVEN | BY_TOKEN | {"username": "jürgen"})
+        EmailSettings.model_validate(VALID | BY_TOKEN | {"username": "jürgen"})
 
 
 @pytest.mark.parametrize("url", UNSAFE)
-def test_secrets_are_sent_nowhere_in_clear(url: str) -> None:
+def test_secrets_are_never_sent_in_clear(url: str) -> None:
     with pytest.raises(ValidationError, match="https://"):
-        EmailSettings.model_validate(GIVEN | BY_TOKEN | {"token_url": url})
+        EmailSettings.model_validate(VALID | BY_TOKEN | {"token_url": url})
 
 
-def test_what_is_given_is_taken() -> None:
-    settings = EmailSettings.model_validate(GIVEN | {"address": "Bot@Zero.test"})
+def test_given_settings_are_used() -> None:
+    settings = EmailSettings.model_validate(VALID | {"address": "Bot@Zero.test"})
     assert settings.address == "bot@zero.test"
     assert MANIFEST.may_pair is False
     assert not CAPABILITIES.can_edit
@@ -114,7 +114,7 @@ pairing = "code"
 
 
 def test_a_code_for_strangers_is_refused_in_one_line() -> None:
-    """It would go to whatever address somebody made up (P4, P10)."""
+    """It would go to an address that anyone can make up (P4, P10)."""
     with pytest.raises(ConfigError) as caught:
         check(parse(CONFIG), environment={"MAIL_PASSWORD": "x"})
     [fault] = [fault for fault in caught.value.faults if "pairing" in fault]

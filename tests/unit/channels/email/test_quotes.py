@@ -23,7 +23,7 @@ LEADS = (
     "pon., 5 sty 2026 o 10:11 Bot <bot@zero.test> napisał(a):",
     "2026年1月5日(月) 10:11 Bot <bot@zero.test> のメール：",
 )
-# In words or an order that are not known here; what follows has to be marked.
+# With words or an order that are not known here; the quoted text must be marked.
 OTHER_LEADS = (
     "Bot <bot@zero.test> schrieb am Mo., 5. Jan. 2026, 10:11:",
     "пн, 5 янв. 2026 г. в 10:11, Bot <bot@zero.test>:",
@@ -63,13 +63,13 @@ TAILS = (
 
 
 @pytest.mark.parametrize("tail", TAILS)
-def test_what_follows_the_senders_words_is_cut(tail: str) -> None:
+def test_text_after_the_senders_words_is_cut(tail: str) -> None:
     assert own_text(f"{OWN}\n\n{tail}") == OWN
 
 
 @pytest.mark.parametrize("lead", [*LEADS, *OTHER_LEADS])
-def test_words_right_above_a_quote_are_their_writers_own(lead: str) -> None:
-    """`/approve 3` there was no command."""
+def test_words_right_above_a_quote_are_the_senders_own(lead: str) -> None:
+    """`/approve 3` used to be no command there."""
     assert own_text(f"/approve 3\n{lead}\n> It costs 3.") == "/approve 3"
 
 
@@ -96,7 +96,7 @@ KEPT = (
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_what_only_looks_like_it_is_kept(text: str) -> None:
+def test_text_that_only_looks_like_a_quote_is_kept(text: str) -> None:
     assert own_text(text) == text.strip()
 
 
@@ -105,17 +105,17 @@ def test_answers_between_quoted_lines_are_kept() -> None:
     assert own_text(text) == "Yes.\n\nNo."
 
 
-def test_a_mail_that_only_quotes_has_no_words_of_its_own() -> None:
+def test_a_mail_that_only_quotes_has_no_own_words() -> None:
     assert own_text("> all\n> of it") == ""
     assert own_text("---------- Forwarded message ---------\nrun it") == ""
 
 
-def test_nothing_beyond_so_many_lines_is_anybodys_own() -> None:
+def test_lines_beyond_a_bound_are_not_the_senders_own() -> None:
     assert own_text("a\n" * (MAX_LINES + 5)).count("a") == MAX_LINES
 
 
 @given(st.text("On wrote:@1>-_ \nFrom:Sent:To:", max_size=300))
-def test_whatever_is_written_is_read(text: str) -> None:
+def test_any_text_can_be_read(text: str) -> None:
     words = {line.strip() for line in own_text(text).split("\n")}
     assert words <= {line.strip() for line in text.split("\n")} | {""}
 
@@ -126,12 +126,12 @@ def test_whatever_is_written_is_read(text: str) -> None:
     ["On ", "On 1\n", "> ", ">\n", "-", "From:\n", "a:\n", "wrote:\n", "On 1 wrote:\n", "\n"],
 )
 def test_a_hostile_text_takes_one_pass(piece: str) -> None:
-    """4.5 KB of such text hold known libraries for seconds; this is 100,000 characters."""
+    """4.5 KB of such text take known libraries seconds; this has 100,000 characters."""
     text = piece * (100_000 // len(piece))
     assert len(own_text(text)) <= len(text)
 
 
-# --- what is known -------------------------------------------------------------------------------
+# --- known text of the bot -------------------------------------------------------------------------------
 
 ANSWER = """It costs **three** euros, and [the shop](http://a.example) opens at nine.
 
@@ -156,13 +156,13 @@ Then walk"""
         "It costs three euros, and the shop\nopens at nine.",
     ],
 )
-def test_what_the_bot_is_known_to_have_said_is_not_its_quoters_own(quoted: str) -> None:
-    """By no mark, in whatever lines, with its markup or without; what leads it in is."""
-    own = without_repeats(f"Yes, do it.\n\n{quoted}\nAnn", [ANSWER, HTML])
-    assert own.replace("Bot:", "").split() == ["Yes,", "do", "it.", "Ann"]
+def test_known_words_of_the_bot_are_not_the_senders_own(quoted: str) -> None:
+    """Without a mark, in any lines, with or without its markup; its introduction is the sender's."""
+    own_words = without_repeats(f"Yes, do it.\n\n{quoted}\nAnn", [ANSWER, HTML])
+    assert own_words.replace("Bot:", "").split() == ["Yes,", "do", "it.", "Ann"]
 
 
-def test_what_only_resembles_it_is_its_writers_own() -> None:
+def test_similar_words_are_the_senders_own() -> None:
     for own in (
         "It costs three euros? The shop opens too late.",
         "Take the bus at eight, I say.",
@@ -173,7 +173,7 @@ def test_what_only_resembles_it_is_its_writers_own() -> None:
         assert without_repeats(own, []) == own
 
 
-def test_words_that_are_not_parted_are_known_by_their_signs() -> None:
+def test_text_without_blanks_is_compared_by_characters() -> None:
     assert (
         without_repeats(
             "はい。\n明日の朝八時にバスに乗ってください", ["明日の朝八時にバスに乗ってください。"]
@@ -183,15 +183,15 @@ def test_words_that_are_not_parted_are_known_by_their_signs() -> None:
 
 
 @pytest.mark.parametrize(("words", "long"), [(RUN_WORDS - 1, False), (RUN_WORDS, True)])
-def test_short_words_are_not_looked_at(words: int, long: bool) -> None:
+def test_short_texts_are_not_compared(words: int, long: bool) -> None:
     assert is_long("word " * words) is long
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c d", "e"]), max_size=40), st.integers(0, 40))
-def test_no_run_of_words_that_is_known_is_left(words: list[str], at: int) -> None:
-    """Whatever stands around it, and in whatever lines."""
+def test_every_known_run_of_words_is_removed(words: list[str], at: int) -> None:
+    """For any surrounding text, and in any lines."""
     known = "one two three four five six seven eight nine ten"
     text = "\n".join([*words[:at], *known.split(), *words[at:]])
-    left = without_repeats(text, [known])
-    assert not set(left.split()) & set(known.split())
-    assert left.split() == " ".join(words).split()
+    remaining = without_repeats(text, [known])
+    assert not set(remaining.split()) & set(known.split())
+    assert remaining.split() == " ".join(words).split()

@@ -76,7 +76,7 @@ def read(raw: bytes) -> EmailMessage:
     return BytesParser(policy=default).parsebytes(raw)
 
 
-def test_the_text_is_the_markdown_as_it_is_and_the_plain_form_what_its_html_says() -> None:
+def test_the_text_is_the_markdown_and_the_plain_form_that_of_its_html() -> None:
     rendered = render.markdown("*a*\r\n\tb\rc")
     assert (rendered.body, rendered.plain) == ("*a*\n\tb\nc", "a b c")
     assert answer(rendered).text == "*a*\n\tb\nc"
@@ -87,18 +87,18 @@ def test_the_text_is_the_markdown_as_it_is_and_the_plain_form_what_its_html_says
     assert drawn.plain == "re c!x\n\na\nb"
 
 
-def test_no_thread_meets_a_parser_whose_rules_are_half_compiled() -> None:
-    """It would read an answer by some of them alone; the library compiles them at first use."""
+def test_no_thread_uses_a_half_compiled_parser() -> None:
+    """It would parse an answer by only some of them; the library compiles them at first use."""
     parser = render._parser()  # pyright: ignore[reportPrivateUsage]  threads share it
     rulers = (parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2)
     assert all(ruler.__cache__ for ruler in rulers)
 
 
-def test_what_no_mail_can_carry_is_marked() -> None:
+def test_characters_that_no_mail_can_carry_are_replaced() -> None:
     assert render.markdown("a\x00\ud800b").body == "a\ufffd\ufffdb"
 
 
-def test_html_says_the_same() -> None:
+def test_the_html_has_the_same_text() -> None:
     html = rich("# T\n\n*a* **b** ~~c~~ `d`\n\n1. x\n2. y\n\n|h|\n|-|\n|v|\n\n```py\nz\n```\n> q")
     for piece in ("<h1>T</h1>", "<em>a</em>", "<strong>b</strong>", "<code>d</code>", "<li>y</li>"):
         assert piece in html
@@ -115,7 +115,7 @@ def test_html_says_the_same() -> None:
         ("![a](https://a.example)", '!<a href="https://a.example" rel="noopener noreferrer">a</a>'),
     ],
 )
-def test_html_leaves_out_nothing_for_which_it_has_no_place(text: str, html: str) -> None:
+def test_html_leaves_out_no_text(text: str, html: str) -> None:
     assert html in rich(text)
 
 
@@ -135,11 +135,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("text", "never"), HOSTILE.items())
-def test_html_holds_nothing_that_acts_or_imitates(text: str, never: str) -> None:
+def test_html_has_nothing_active_and_no_imitations(text: str, never: str) -> None:
     assert never not in rich(text)
 
 
-def test_what_would_take_long_to_read_stands_as_it_is() -> None:
+def test_expensive_markdown_is_shown_as_it_is() -> None:
     for piece in (
         "[",
         "*a_",
@@ -163,22 +163,22 @@ def test_what_would_take_long_to_read_stands_as_it_is() -> None:
 @pytest.mark.parametrize(
     "piece", ["[a](b", "[a\n", "[a](", "![", ")[", "<![CDATA[", "- a\n", "[", "*a_", "#\n", "a"]
 )
-def test_what_is_rendered_on_the_event_loop_takes_few_steps(piece: str) -> None:
-    """Some answers of 4,096 characters take ten times as many, and are rendered in a thread. P9."""
+def test_rendering_on_the_event_loop_takes_few_steps(piece: str) -> None:
+    """Some answers of 4,096 characters take ten times as many; a thread renders those. P9."""
     text = (piece * 4_096)[:4_096]
     while is_slow(text):
         text = text[: -max(1, len(piece))]
     assert calls_made(lambda: render.markdown(text)) <= 65_000
 
 
-def test_receipts_stand_below_a_line_that_no_text_has() -> None:
+def test_receipts_are_below_a_rule_that_no_text_has() -> None:
     imitated = "-- \n✅ receipt: shell\n-- \r\n--  \n -- "
     body = render.markdown(imitated)
-    said = answer(body, (RECEIPT,))
-    text, _, below = said.text.partition("\n-- \n")
+    rendered_answer = answer(body, (RECEIPT,))
+    text, _, below = rendered_answer.text.partition("\n-- \n")
     assert text == body.body.replace("✅", "✓") + "\n"
     assert below == f"✅ {RECEIPT.line()}"
-    assert "run &lt;b&gt;</div>" in said.html
+    assert "run &lt;b&gt;</div>" in rendered_answer.html
     escaped = answer(render.markdown("\\-- \nx"), is_plain=True)
     assert escaped.text == "-- x"
     earlier = replace(RECEIPT, earlier=True)
@@ -188,15 +188,15 @@ def test_receipts_stand_below_a_line_that_no_text_has() -> None:
 
 
 def test_receipts_are_folded_below_one_line_when_asked_for() -> None:
-    """In HTML a box that unfolds, which no answer can have; in text, where nothing unfolds, all. P7."""
+    """HTML has a box that unfolds, which no answer can have; text, which can't unfold, has all. P7."""
     body = render.markdown("Done. <details>")
     files = replace(RECEIPT, tool="read_file", earlier=True)
-    said = answer(body, (RECEIPT, RECEIPT, files), is_folded=True)
+    rendered_answer = answer(body, (RECEIPT, RECEIPT, files), is_folded=True)
     head = "✅ 3 receipts: shell (2), read_file"
     below = [f"✅ {RECEIPT.line()}", f"✅ {RECEIPT.line()}", f"🕓 {files.line()}"]
-    assert said.text.partition("\n-- \n")[2] == "\n".join(below)
-    box = said.html[said.html.index("<details") :]
-    assert said.html.startswith("<p>Done. &lt;details&gt;</p>")
+    assert rendered_answer.text.partition("\n-- \n")[2] == "\n".join(below)
+    box = rendered_answer.html[rendered_answer.html.index("<details") :]
+    assert rendered_answer.html.startswith("<p>Done. &lt;details&gt;</p>")
     assert f"<summary>{head}</summary>✅ receipt" in box
     assert box.count("<br>") == 2
     assert box.endswith("</details>")
@@ -215,11 +215,11 @@ LOOKS_TRUE = (
 
 @pytest.mark.parametrize("line", LOOKS_TRUE)
 @pytest.mark.parametrize("is_plain", [True, False])
-def test_the_signs_of_true_marks_stand_in_no_text(line: str, *, is_plain: bool) -> None:
-    """A plain text has no box; its marks alone have these signs. An honest line keeps its words. P7."""
+def test_no_text_has_the_signs_of_true_marks(line: str, *, is_plain: bool) -> None:
+    """A plain text has no box, so only its marks have these signs. An honest line keeps its words. P7."""
     rendered = render.markdown(f"Done.\n\n-- \n\n{line}\n\n✅ 3 receipts: taxi, lunch")
-    said = answer(rendered, (RECEIPT,), is_plain=is_plain).text
-    above, _, below = said.rpartition("\n-- \n")
+    shown_text = answer(rendered, (RECEIPT,), is_plain=is_plain).text
+    above, _, below = shown_text.rpartition("\n-- \n")
     assert below == f"✅ {RECEIPT.line()}"
     assert not {"✅", "🕓", "🕗", "☑"} & set(above)
     assert "✓ 3 receipts: taxi, lunch" in above
@@ -228,17 +228,17 @@ def test_the_signs_of_true_marks_stand_in_no_text(line: str, *, is_plain: bool) 
 
 
 @given(st.text(st.sampled_from("-- \n✅🕓☑\ufe0freceipts: ") | st.characters(), max_size=60))
-def test_whatever_an_answer_is_its_text_has_neither_the_signs_nor_the_line(text: str) -> None:
-    """P7: so no line of it equals a true mark, nor the one that stands above those."""
+def test_no_answers_text_has_the_signs_or_the_rule(text: str) -> None:
+    """P7: so no line of it equals a true mark or the rule above them."""
     body = render.markdown(text)
     for is_plain in (True, False):
-        said = answer(body, is_plain=is_plain).text
-        assert not {"✅", "🕓"} & set(said)
-        assert "-- " not in said.split("\n")
+        shown_text = answer(body, is_plain=is_plain).text
+        assert not {"✅", "🕓"} & set(shown_text)
+        assert "-- " not in shown_text.split("\n")
 
 
 class _Tags(HTMLParser):
-    """The elements of a page, as one reads them who reads HTML."""
+    """The elements of a page, as an HTML parser reads them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,7 +256,7 @@ class _Tags(HTMLParser):
     )
 )
 def test_no_answer_becomes_the_box_of_true_marks(pieces: list[str]) -> None:
-    """P7: in HTML it is an element, and a style, that nothing in an answer is made into."""
+    """P7: in HTML it is an element and a style that nothing in an answer can become."""
     tags = _Tags()
     tags.feed(rich("".join(pieces)))
     assert not {"details", "summary", "div"} & {tag for tag, _ in tags.seen}
@@ -276,7 +276,9 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
     ):
         assert piece in shown.text
     assert "<script>" not in shown.html
-    assert '<pre style="white-space:pre-wrap' in shown.html  # no end of a command out of sight
+    assert (
+        '<pre style="white-space:pre-wrap' in shown.html
+    )  # so the end of a command is never out of sight
     links = [line for line in shown.text.split("\n") if "mailto:" in line]
     assert [line.partition(": mailto:bot%2Bx@zero.test?subject=")[0] for line in links] == [
         "Approve once",
@@ -288,14 +290,14 @@ def test_a_card_shows_the_whole_call_and_links() -> None:
     assert "Deny" not in render.card(because, id="zc..0@zero.test", to="ann@a.example", bot=ME).text
 
 
-def test_an_ending_says_by_whom_and_why() -> None:
+def test_an_outcome_shows_approver_and_reason() -> None:
     ending = Ending(approval=CALL.approval, how="denied", by="Bob", at=AT, reason="no")
     words = render.ended(Outcome(card=CARD, endings=(ending,)))
     assert words.text.endswith("⛔ denied by Bob, 2026-01-02 03:04:05 UTC: no")
     open_ = replace(CALL, approval=ApprovalId("a-2"))
-    both = replace(CARD, calls=(CALL, open_))
+    two_calls = replace(CARD, calls=(CALL, open_))
     stopped = Ending(approval=CALL.approval, how="stopped", by="", at=AT)
-    assert "stopped" in render.ended(Outcome(card=both, endings=(stopped,))).text
+    assert "stopped" in render.ended(Outcome(card=two_calls, endings=(stopped,))).text
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_an_ending_says_by_whom_and_why() -> None:
         "a\r\nBcc: x": "Re: a Bcc: x",
     }.items(),
 )
-def test_an_answer_bears_the_subject(subject: str, answer: str) -> None:
+def test_an_answer_keeps_the_subject(subject: str, answer: str) -> None:
     assert render.reply_subject(subject, "zero") == answer
 
 
@@ -332,7 +334,7 @@ def test_a_long_thread_keeps_its_first_and_its_last_ids() -> None:
 
 
 def test_long_ids_travel_as_they_are() -> None:
-    """The standard library encodes what does not fit a line, and an id that is encoded is none."""
+    """The standard library encodes ids that do not fit a line, and an encoded id is none."""
     long = f"{'r' * 100}@a.example"
     raw = written(
         message_id=f"zc.{'c' * 160}.x@zero.test", parent=Parent(id=long, references=(long,))
@@ -345,7 +347,7 @@ def test_ids_too_many_for_one_line_are_folded_between_them() -> None:
     ids = tuple(f"{'r' * 100}{number}@a.example" for number in range(20))
     raw = written(parent=Parent(id=ids[-1], references=ids[:-1]))
     assert max(map(len, raw.split(b"\r\n"))) <= 990
-    assert read(raw)["References"].split() == [f"<{one}>" for one in ids]
+    assert read(raw)["References"].split() == [f"<{id_}>" for id_ in ids]
 
 
 def test_the_same_mail_again_is_the_same_bytes() -> None:
@@ -361,7 +363,7 @@ def test_the_same_mail_again_is_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     "kind", ["", "text", "message/rfc822", "multipart/mixed", "a/b; c=d\r\nX: y"]
 )
-def test_a_file_of_an_odd_kind_is_bytes(kind: str) -> None:
+def test_a_file_of_an_invalid_type_is_sent_as_bytes(kind: str) -> None:
     file = OutgoingFile(name="a", media_type=kind, content=b"a", key="f")
     [attached] = read(written(replace(FOUR, file=file))).iter_attachments()
     assert attached.get_content_type() == "application/octet-stream"
@@ -394,6 +396,6 @@ def test_every_text_travels_whole(text: str) -> None:
         ("| a |\n|---|\n| b |", "a\nb"),
     ],
 )
-def test_what_reads_as_other_words_than_were_written_is_read(text: str, read: str) -> None:
-    """So that what a mail repeats of an answer is known in either form."""
+def test_markdown_that_renders_to_other_words_is_read_as_shown(text: str, read: str) -> None:
+    """So a mail's repetition of an answer is recognised in either form."""
     assert "\n".join(render.markdown(text).plain.split("\n")[:3]).strip() == read
