@@ -1,4 +1,4 @@
-"""The loopback platform keeps its own promises: journeys can only be as true as it is."""
+"""The loopback platform behaves as documented, because all journeys rely on it."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -42,7 +42,7 @@ def outgoing(text: str, key: str = "k1", *, draft: bool = False) -> Outgoing:
     return Outgoing(rendered=Rendered(body=text, plain=text), key=key, draft=draft)
 
 
-async def test_what_happened_while_no_bot_was_there_is_delivered_to_the_next() -> None:
+async def test_events_without_a_bot_are_delivered_to_the_next_one() -> None:
     """Events wait for a bot, and come in order."""
     desk = Desk()
     async with Platform() as platform:
@@ -52,7 +52,7 @@ async def test_what_happened_while_no_bot_was_there_is_delivered_to_the_next() -
     assert [envelope.body for envelope in desk.stored] == [Said(text="one"), Said(text="two")]
 
 
-async def test_what_was_not_confirmed_is_delivered_again_after_a_cut() -> None:
+async def test_an_unconfirmed_event_is_delivered_again_after_a_cut() -> None:
     """A bot that dies before it confirms gets the event again when it is back (P1)."""
     first, second = Desk(), Desk()
     first.hold()
@@ -80,7 +80,7 @@ async def test_a_confirmed_event_stays_away_after_a_cut() -> None:
     assert [envelope.body for envelope in desk.arrived] == [Said(text="hello"), Said(text="again")]
 
 
-async def test_a_cut_line_is_told_to_whoever_keeps_the_channel() -> None:
+async def test_a_cut_connection_makes_the_channel_unavailable() -> None:
     async with Platform() as platform:
         channel = open_channel(loopback_context(platform))
         with pytest.raises(ChannelUnavailable):
@@ -102,7 +102,7 @@ async def test_a_platform_that_is_down_is_unavailable() -> None:
 
 
 async def test_one_message_that_comes_as_two_events_shares_a_key() -> None:
-    """Like platforms that tell one message by two kinds of events. S2-02."""
+    """Like platforms that send two kinds of events for one message. S2-02."""
     desk = Desk()
     async with Platform() as platform, adapter(platform, desk):
         event = await platform.say("ann", "hello")
@@ -123,8 +123,8 @@ async def test_edits_deletions_and_the_rest_arrive() -> None:
             await platform.happen("membership", "ann", chat="#room", present=False),
             await platform.happen("moved", "ann", chat="#room", to={"chat": "#hall"}),
         )
-    said, edit, deleted, membership, moved = (envelope.body for envelope in desk.stored)
-    assert said == Said(text="hello")
+    message, edit, deleted, membership, moved = (envelope.body for envelope in desk.stored)
+    assert message == Said(text="hello")
     assert edit == Edited(message=event.message.id, said=Said(text="bye"))
     assert type(deleted).__name__ == "Deleted"
     assert membership == Membership(present=False)
@@ -144,8 +144,8 @@ async def test_a_file_can_be_fetched() -> None:
             await channel.fetch(file, max_bytes=1)
 
 
-async def test_every_text_that_stood_is_remembered() -> None:
-    """A draft's whole history can be read, with what was draft and what was final."""
+async def test_every_text_of_a_message_is_recorded() -> None:
+    """The whole history of a draft can be read, with the draft flag of each text."""
     async with Platform() as platform:
         channel = open_channel(loopback_context(platform))
         ref = await channel.send(ANN, outgoing("he", draft=True))
@@ -189,12 +189,12 @@ async def test_a_planned_fault_carries_nothing_out(
         "gone": fault == Refuse(why="gone") or None,
         "markup": fault == Refuse(why="markup") or None,
     }
-    said = {name: getattr(raised.value, name, None) or None for name in expected}
-    assert said == expected
+    attributes = {name: getattr(raised.value, name, None) or None for name in expected}
+    assert attributes == expected
 
 
 async def test_a_lost_answer_may_have_been_carried_out() -> None:
-    """The bot can't tell, and sends again with the same key: one message stands."""
+    """The bot can't tell, and sends again with the same key: there is one message."""
     async with Platform() as platform:
         channel = open_channel(loopback_context(platform))
         platform.will("send", Lose(carried_out=True))
@@ -205,7 +205,7 @@ async def test_a_lost_answer_may_have_been_carried_out() -> None:
         assert platform.chat("ann").texts == ["hello"]
 
 
-async def test_without_idempotent_sends_a_repeat_stands_twice() -> None:
+async def test_without_idempotent_sends_a_repeat_is_posted_twice() -> None:
     async with Platform(idempotent_send=False) as platform:
         channel = open_channel(loopback_context(platform))
         await channel.send(ANN, outgoing("hello"))
@@ -229,7 +229,7 @@ async def test_a_call_hangs_until_it_is_released(carried_out: bool) -> None:
 
 
 async def test_faults_find_the_calls_they_are_meant_for() -> None:
-    """By chat, by what the call says, and one after another; None lets one pass."""
+    """By chat, by the call's text, and one after another; None lets one pass."""
     async with Platform() as platform:
         channel = open_channel(loopback_context(platform))
         platform.will("send", Refuse(), chat="bob")
@@ -245,7 +245,7 @@ async def test_faults_find_the_calls_they_are_meant_for() -> None:
 
 
 async def test_too_many_calls_are_refused_and_counted() -> None:
-    """A budget is held against the account, as a real platform does."""
+    """The account has a rate limit, as on a real platform."""
     async with Platform(chat_per_s=0.001, chat_burst=2) as platform:
         channel = open_channel(loopback_context(platform))
         for key in ("k1", "k2", "k3"):  # one of them is the grace
@@ -255,12 +255,12 @@ async def test_too_many_calls_are_refused_and_counted() -> None:
         assert platform.backend.limits.exceeded == 1
 
 
-async def test_what_is_gone_can_not_be_edited() -> None:
+async def test_a_missing_message_can_not_be_edited() -> None:
     async with Platform() as platform:
         channel = open_channel(loopback_context(platform))
-        nobody = MessageRef(address=ANN, message="m99")
+        missing = MessageRef(address=ANN, message="m99")
         with pytest.raises(ChannelRejected) as raised:
-            await channel.edit(nobody, outgoing("hello"))
+            await channel.edit(missing, outgoing("hello"))
         assert raised.value.gone
 
 
@@ -275,8 +275,8 @@ async def test_a_held_event_is_delivered_when_it_is_released() -> None:
     assert len(desk.stored) == 2
 
 
-async def test_waiting_in_vain_says_what_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A journey that fails shows the chats, not a stack of the event loop."""
+async def test_waiting_in_vain_reports_the_chats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed journey shows the chats, not a stack of the event loop."""
     monkeypatch.setattr("zeroclaw_test_platform.platform.PATIENCE_S", 0)
     async with Platform() as platform:
         await platform.say("ann", "is anybody there?")

@@ -56,14 +56,14 @@ async def test_a_message_that_is_too_long_in_any_part_is_refused(body: Json) -> 
         ("/interactions/1/t/callback", {"type": 9, "data": {"title": "t" * 46}}),
     ],
 )
-async def test_names_of_threads_and_forms_have_their_bounds(path: str, body: Json) -> None:
+async def test_names_of_threads_and_forms_are_limited(path: str, body: Json) -> None:
     async with DiscordServer(clock=ManualClock()) as discord, asking(discord) as bot:
         url = discord.url + path.format(room=discord.channel("team"))
         async with bot.post(url, json=body) as answer:
             assert (answer.status, (await answer.json())["code"]) == (400, 50035)
 
 
-async def test_what_comes_too_often_is_refused_until_the_time_that_is_named() -> None:
+async def test_calls_above_the_rate_are_refused_until_retry_after() -> None:
     """Each channel has a bucket of its own, and edits another one."""
     clock = ManualClock()
     async with DiscordServer(clock=clock) as discord, asking(discord) as bot:

@@ -1,4 +1,4 @@
-"""Who talks to the emulator over real sockets: python-telegram-bot, and whoever calls by hand."""
+"""Clients of the emulator over real sockets: python-telegram-bot, and calls made by hand."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from zeroclaw.value import Value
 
 # Without this each client reads the machine's certificates, a tenth of a second.
 PLAIN: Mapping[str, object] = {"verify": False, "trust_env": False}
-# By themselves clients give a call a few seconds, which a loaded machine may need.
+# By default clients wait a few seconds for a call, too short on a loaded machine.
 PATIENCE_S = 50.0
 
 
@@ -63,14 +63,14 @@ async def telegram_and_bot(
 
 
 class Answer(Value):
-    """What the server answered to a call made by hand."""
+    """The server's answer to a call made by hand."""
 
     status: int
     body: dict[str, object]
 
     @property
     def result(self) -> object:
-        """What came of it; the call must have been carried out."""
+        """The result; the call must have been carried out."""
         assert self.body["ok"] is True, self.body
         return self.body["result"]
 
@@ -82,12 +82,12 @@ class Answer(Value):
 
     @property
     def description(self) -> str:
-        """Why it was refused."""
+        """The reason of the refusal."""
         return str(self.body["description"])
 
 
 async def call(telegram: Emulator, method: str, **values: object) -> Answer:
-    """Call a method by hand, with parameters that no library checked."""
+    """Call a method with parameters that no library has checked."""
     async with httpx.AsyncClient(timeout=None, verify=False, trust_env=False) as client:
         answer = await client.post(f"{telegram.base_url}{telegram.token}/{method}", json=values)
     return Answer(status=answer.status_code, body=answer.json())

@@ -1,4 +1,4 @@
-"""What an ordinary bot does in a day works with the emulator, driven by python-telegram-bot."""
+"""The everyday calls of a bot work with the emulator, driven by python-telegram-bot."""
 
 import pytest
 from telegram import (
@@ -30,7 +30,7 @@ async def test_a_bot_says_who_it_is() -> None:
 
 
 async def test_a_message_comes_and_is_answered() -> None:
-    """The way of most messages: an update, an answer, and the update is confirmed."""
+    """As with most messages: an update, an answer, and a confirmation of the update."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann", username="ann")
         action = ann.says("hello")
@@ -88,13 +88,13 @@ async def test_an_edit_without_a_keyboard_takes_the_keyboard_away() -> None:
 async def test_a_forced_reply_is_answered_by_a_reply() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        asked = await bot.send_message(ann.id, "why?", reply_markup=ForceReply(selective=True))
+        question = await bot.send_message(ann.id, "why?", reply_markup=ForceReply(selective=True))
         assert ann.chat.messages[0].asks_for_reply
         ann.says("because", reply_to=ann.chat.messages[0], quote="wh")
         (update,) = await bot.get_updates(timeout=5)
         assert update.message is not None
         assert update.message.reply_to_message is not None
-        assert update.message.reply_to_message.message_id == asked.message_id
+        assert update.message.reply_to_message.message_id == question.message_id
         assert update.message.quote is not None
         assert update.message.quote.text == "wh"
 
@@ -102,9 +102,9 @@ async def test_a_forced_reply_is_answered_by_a_reply() -> None:
 async def test_an_answer_names_what_it_answers_and_quotes_it() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("hello there").sent
+        message = ann.says("hello there").sent
         sent = await bot.send_message(
-            ann.id, "yes", reply_parameters=ReplyParameters(said.id, quote="there")
+            ann.id, "yes", reply_parameters=ReplyParameters(message.id, quote="there")
         )
         assert sent.reply_to_message is not None
         assert sent.quote is not None
@@ -115,7 +115,7 @@ async def test_an_answer_names_what_it_answers_and_quotes_it() -> None:
         assert (await bot.send_message(ann.id, "yes", reply_parameters=lenient)).text == "yes"
         with pytest.raises(BadRequest, match="Quote_text_invalid"):
             await bot.send_message(
-                ann.id, "yes", reply_parameters=ReplyParameters(said.id, quote="elsewhere")
+                ann.id, "yes", reply_parameters=ReplyParameters(message.id, quote="elsewhere")
             )
 
 
@@ -129,7 +129,7 @@ async def test_marks_come_back_as_entities() -> None:
             link_preview_options=LinkPreviewOptions(is_disabled=True),
         )
         assert sent.text == "bold 😀 code page"
-        assert [(one.type, one.offset, one.length) for one in sent.entities] == [
+        assert [(entity.type, entity.offset, entity.length) for entity in sent.entities] == [
             (MessageEntityType.BOLD, 0, 4),
             (MessageEntityType.CODE, 8, 4),
             (MessageEntityType.TEXT_LINK, 13, 4),
@@ -164,13 +164,13 @@ async def test_every_kind_of_file_is_sent_and_received() -> None:
         await bot.send_animation(ann.id, b"animation")
         await bot.send_video_note(ann.id, b"note")
         await bot.send_sticker(ann.id, b"sticker")
-        held = [next(iter(message.media)) for message in ann.chat.messages]
-        assert held == ["voice", "audio", "video", "animation", "video_note", "sticker"]
-        for kind in held:
+        sent_kinds = [next(iter(message.media)) for message in ann.chat.messages]
+        assert sent_kinds == ["voice", "audio", "video", "animation", "video_note", "sticker"]
+        for kind in sent_kinds:
             ann.sends(kind, b"x")
         updates = await bot.get_updates(timeout=5)
         kinds = [update.message.effective_attachment for update in updates if update.message]
-        assert len(kinds) == len(held)
+        assert len(kinds) == len(sent_kinds)
         assert None not in kinds
 
 
@@ -243,12 +243,12 @@ async def test_messages_are_deleted() -> None:
             await bot.delete_message(ann.id, ids[0])
 
 
-async def test_chats_and_their_members_are_asked_about() -> None:
+async def test_chats_and_members_can_be_looked_up() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann, bob = telegram.person("Ann", username="ann"), telegram.person("Bob")
         room = telegram.supergroup("Room", ann, is_forum=True)
-        asked = await bot.get_chat(room.id)
-        assert (asked.title, asked.is_forum, asked.type) == ("Room", True, "supergroup")
+        chat = await bot.get_chat(room.id)
+        assert (chat.title, chat.is_forum, chat.type) == ("Room", True, "supergroup")
         assert (await bot.get_chat(ann.id)).username == "ann"
         assert (await bot.get_chat_member(room.id, ann.id)).status == "member"
         assert (await bot.get_chat_member(room.id, bob.id)).status == "left"
@@ -261,7 +261,7 @@ async def test_chats_and_their_members_are_asked_about() -> None:
 
 
 async def test_other_kinds_of_updates_come_when_they_are_asked_for() -> None:
-    """What a bot didn't ask for never comes, not even later."""
+    """Kinds that a bot did not ask for never come, not even later."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         body = {

@@ -1,4 +1,4 @@
-"""A test can let any call fail in the ways that a network and Telegram fail."""
+"""A test can make any call fail like a network or Telegram."""
 
 import asyncio
 import socket
@@ -52,7 +52,7 @@ async def test_a_call_hangs_until_it_is_released(carried_out: bool) -> None:
 
 
 async def test_a_call_is_refused_as_planned() -> None:
-    """In order, one after another, and only where and when it was meant."""
+    """In order, one after another, and only for the chosen calls."""
     async with telegram_and_bot() as (telegram, bot):
         ann, bob = telegram.person("Ann"), telegram.person("Bob")
         telegram.will("sendMessage", TooMany(retry_after_s=3), None, BadMarkup(), chat=ann.chat)
@@ -78,7 +78,7 @@ def is_typing(call: object) -> bool:
     return "sendChatAction" in repr(call)
 
 
-async def test_a_fault_may_hold_for_ever() -> None:
+async def test_a_fault_may_be_permanent() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         telegram.will("sendMessage", Refuse(), times=None)
@@ -124,7 +124,7 @@ async def test_every_answer_can_be_late() -> None:
         assert (await sending).text == "hello"
 
 
-async def test_a_wait_in_vain_tells_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wait_in_vain_reports_the_chats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("channels.telegram.emulator.emulator.PATIENCE_S", 0.0)
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
@@ -135,8 +135,8 @@ async def test_a_wait_in_vain_tells_what_is_there(monkeypatch: pytest.MonkeyPatc
 
 # Earlier the library itself has no transport yet, and drops the connection.
 @pytest.mark.parametrize("rounds", range(3, 8))
-async def test_who_was_taken_just_before_the_server_goes_down_is_cut(rounds: int) -> None:
-    """However far the loop had come with the connection; else it would be waited for without end."""
+async def test_a_connection_accepted_just_before_the_server_goes_down_is_cut(rounds: int) -> None:
+    """At any stage of the connection; else the server would wait for it without end."""
 
     async def answer(_: Request) -> Response:
         return Response(status=200, body=b"")

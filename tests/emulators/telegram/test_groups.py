@@ -1,4 +1,4 @@
-"""Groups, their topics and their ids: what a bot meets where several people are."""
+"""Groups, their topics and their ids."""
 
 import pytest
 from telegram.error import BadRequest, ChatMigrated, Forbidden
@@ -31,13 +31,13 @@ async def test_a_message_of_one_chat_is_not_found_in_another() -> None:
 
 
 async def test_a_group_becomes_a_supergroup() -> None:
-    """Both chats tell of it, and a call that names the old one is told the new one's id."""
+    """Both chats get a service message, and a call with the old id is refused with the new one."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         room = telegram.group("Room", ann)
         await bot.send_message(room.id, "before")
-        left, came = ann.upgrades(room)
-        new = came.sent.chat
+        left, joined = ann.upgrades(room)
+        new = joined.sent.chat
         first, second = await bot.get_updates(timeout=5)
         assert first.message is not None
         assert second.message is not None
@@ -46,7 +46,7 @@ async def test_a_group_becomes_a_supergroup() -> None:
         with pytest.raises(ChatMigrated) as raised:
             await bot.send_message(room.id, "after")
         assert raised.value.new_chat_id == new.id == room.upgraded_to
-        assert (await bot.send_message(new.id, "after")).message_id == came.sent.id + 1
+        assert (await bot.send_message(new.id, "after")).message_id == joined.sent.id + 1
         assert left.sent.chat is room
 
 
@@ -80,29 +80,29 @@ async def test_a_bot_that_was_removed_may_not_write() -> None:
         assert await bot.get_chat_member_count(ann.id) == 2
 
 
-async def test_who_comes_and_goes_is_told_by_service_messages() -> None:
+async def test_joining_and_leaving_members_are_service_messages() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann, bob = telegram.person("Ann"), telegram.person("Bob")
         room = telegram.group("Room", ann)
         bob.joins(room)
         bob.leaves(room)
-        came, went = await bot.get_updates(timeout=5)
-        assert came.message is not None
-        assert went.message is not None
-        assert [user.first_name for user in came.message.new_chat_members or ()] == ["Bob"]
-        assert went.message.left_chat_member is not None
+        joined, left = await bot.get_updates(timeout=5)
+        assert joined.message is not None
+        assert left.message is not None
+        assert [user.first_name for user in joined.message.new_chat_members or ()] == ["Bob"]
+        assert left.message.left_chat_member is not None
         assert (await bot.get_chat_member(room.id, bob.id)).status == "left"
 
 
-async def test_with_privacy_a_bot_hears_what_is_meant_for_it() -> None:
+async def test_in_privacy_mode_a_bot_gets_messages_meant_for_it() -> None:
     """Commands, replies to it, its name, service messages; as an administrator everything."""
     async with telegram_and_bot(privacy=True) as (telegram, bot):
         ann = telegram.person("Ann")
         room = telegram.group("Room", ann)
         mine = await bot.send_message(room.id, "hello")
-        said = ann.says("to everybody", chat=room)
-        assert said.update.id == 0
-        ann.says("no reply to a bot", chat=room, reply_to=said.sent)
+        unrelated = ann.says("to everybody", chat=room)
+        assert unrelated.update.id == 0
+        ann.says("no reply to a bot", chat=room, reply_to=unrelated.sent)
         ann.says("@ZERO_bot hello", chat=room)
         ann.says("/help", chat=room)
         ann.says("yes", chat=room, reply_to=room.by_id[mine.message_id])
@@ -110,8 +110,8 @@ async def test_with_privacy_a_bot_hears_what_is_meant_for_it() -> None:
         ann.lets_bot("administrator", room)
         ann.says("everything", chat=room)
         updates = await bot.get_updates(timeout=5)
-        heard = [update.message.text for update in updates if update.message]
-        assert heard == ["@ZERO_bot hello", "/help", "yes", None, "everything"]
+        texts = [update.message.text for update in updates if update.message]
+        assert texts == ["@ZERO_bot hello", "/help", "yes", None, "everything"]
         assert not (await bot.get_me()).can_read_all_group_messages
 
 
@@ -153,23 +153,23 @@ async def test_topics_are_opened_closed_and_deleted_by_the_bot() -> None:
             await bot.create_forum_topic(telegram.group("Room").id, "news")
 
 
-async def test_elsewhere_a_thread_is_that_of_a_message() -> None:
+async def test_outside_a_forum_a_thread_is_that_of_a_message() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         hall = telegram.supergroup("Hall", ann)
-        said = ann.says("hello", chat=hall).sent
-        sent = await bot.send_message(hall.id, "x", message_thread_id=said.id)
-        assert sent.message_thread_id == said.id
+        message = ann.says("hello", chat=hall).sent
+        sent = await bot.send_message(hall.id, "x", message_thread_id=message.id)
+        assert sent.message_thread_id == message.id
         with pytest.raises(BadRequest, match="Message thread not found"):
-            await bot.send_message(ann.id, "x", message_thread_id=said.id)
+            await bot.send_message(ann.id, "x", message_thread_id=message.id)
 
 
 async def test_pins_and_reactions_need_a_message() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("hello").sent
-        assert await bot.pin_chat_message(ann.id, said.id)
-        assert await bot.set_message_reaction(ann.id, said.id, "👍")
+        message = ann.says("hello").sent
+        assert await bot.pin_chat_message(ann.id, message.id)
+        assert await bot.set_message_reaction(ann.id, message.id, "👍")
         with pytest.raises(BadRequest, match="Message to pin not found"):
             await bot.pin_chat_message(ann.id, 99)
         with pytest.raises(BadRequest, match="Message to react not found"):

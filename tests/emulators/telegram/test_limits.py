@@ -30,7 +30,7 @@ async def test_a_chat_takes_one_message_a_second_and_says_how_long_to_wait() -> 
         assert telegram.exceeded == 2
 
 
-async def test_edits_count_like_messages_unless_told_otherwise() -> None:
+async def test_edits_count_like_messages_unless_switched_off() -> None:
     async with telegram_and_bot(limits=ONE_A_SECOND) as (telegram, bot):
         ann = telegram.person("Ann")
         await bot.send_message(ann.id, "one")
@@ -44,7 +44,7 @@ async def test_edits_count_like_messages_unless_told_otherwise() -> None:
 
 
 async def test_a_group_takes_20_messages_a_minute() -> None:
-    """Beside the second that each chat takes."""
+    """In addition to the limit of each chat."""
     clock = ManualClock()
     limits = Limits(chat=Rate(per_s=100, burst=100), account=Rate(per_s=100, burst=100))
     async with telegram_and_bot(limits=limits, clock=clock) as (telegram, bot):
@@ -62,8 +62,8 @@ async def test_a_group_takes_20_messages_a_minute() -> None:
 async def test_the_account_takes_30_messages_a_second() -> None:
     async with telegram_and_bot(limits=Limits()) as (telegram, bot):
         people = [telegram.person(f"P{number}") for number in range(31)]
-        for one in people[:30]:
-            await bot.send_message(one.id, "x")
+        for person in people[:30]:
+            await bot.send_message(person.id, "x")
         with pytest.raises(RetryAfter):
             await bot.send_message(people[30].id, "x")
 

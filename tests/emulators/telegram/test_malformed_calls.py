@@ -105,7 +105,7 @@ UNREADABLE: list[tuple[str, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("method", "values", "description"), UNREADABLE)
-async def test_what_can_not_be_read_is_told(
+async def test_unreadable_parameters_are_refused_with_the_reason(
     method: str, values: dict[str, object], description: str
 ) -> None:
     async with Emulator(clock=ManualClock()) as telegram:
@@ -117,7 +117,7 @@ async def test_what_can_not_be_read_is_told(
 async def test_an_empty_keyboard_is_none_and_older_parameters_are_taken() -> None:
     async with Emulator(clock=ManualClock()) as telegram:
         ann = telegram.person("Ann")
-        said = ann.says("hello").sent
+        message = ann.says("hello").sent
         older = {"disable_web_page_preview": "True", "protect_content": True}
         for markup in NO_KEYBOARDS:
             await call(telegram, "sendMessage", chat_id=ann.id, text="x", reply_markup=markup)
@@ -126,7 +126,7 @@ async def test_an_empty_keyboard_is_none_and_older_parameters_are_taken() -> Non
             "sendMessage",
             chat_id=str(ann.id),
             text=5,
-            reply_to_message_id=said.id,
+            reply_to_message_id=message.id,
             **older,
         )
         await call(
@@ -138,8 +138,8 @@ async def test_an_empty_keyboard_is_none_and_older_parameters_are_taken() -> Non
             allow_sending_without_reply=True,
         )
         *plain, answered, unanswered = ann.chat.from_bot
-        assert [one.markup for one in plain] == [None, None, None]
-        assert (answered.text, answered.reply_to, unanswered.reply_to) == ("5", said, None)
+        assert [sent.markup for sent in plain] == [None, None, None]
+        assert (answered.text, answered.reply_to, unanswered.reply_to) == ("5", message, None)
         assert answered.extra["link_preview_options"] == {"is_disabled": True}
 
 
@@ -166,7 +166,7 @@ async def test_a_copied_file_may_have_another_caption_and_another_file_in_its_pl
 
 
 async def test_parameters_come_in_every_form() -> None:
-    """From the query, a form, a form with files, or JSON; what is none of them is passed over."""
+    """From the query, a form, a form with files, or JSON; any other body is ignored."""
     async with (
         Emulator(clock=ManualClock()) as telegram,
         httpx.AsyncClient(timeout=None, verify=False) as client,
@@ -199,9 +199,7 @@ async def test_parameters_come_in_every_form() -> None:
         ),
     ],
 )
-async def test_a_body_that_is_none_is_refused(
-    content_type: str, body: bytes, description: str
-) -> None:
+async def test_an_invalid_body_is_refused(content_type: str, body: bytes, description: str) -> None:
     async with (
         Emulator(clock=ManualClock()) as telegram,
         httpx.AsyncClient(timeout=None, verify=False) as client,
@@ -221,7 +219,7 @@ async def test_a_body_that_is_none_is_refused(
         ("/bot1:wrong/getMe/more", 404),
     ],
 )
-async def test_an_address_that_is_none_is_not_found(path: str, status: int) -> None:
+async def test_an_unknown_address_is_not_found(path: str, status: int) -> None:
     async with (
         Emulator(clock=ManualClock()) as telegram,
         httpx.AsyncClient(timeout=None, verify=False) as client,

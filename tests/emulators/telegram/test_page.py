@@ -1,4 +1,4 @@
-"""The page's doors: whoever holds the key acts as everybody, and nobody else gets in."""
+"""The page's routes: with its key they act as all people, and without it they are not found."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ ANN, OLGA = 1_000_001, 1_000_002
 
 
 @dataclass(frozen=True, kw_only=True)
-class Here:
+class TelegramPage:
     emulated: Emulated
     client: httpx.AsyncClient
 
@@ -51,17 +51,17 @@ class Here:
     async def chat(self, id_: int) -> dict[str, object]:
         chats = (await self.state())["chats"]
         assert is_array(chats)
-        (found,) = [one for one in chats if is_object(one) and one["id"] == id_]
+        (found,) = [chat for chat in chats if is_object(chat) and chat["id"] == id_]
         return found
 
     async def messages(self, id_: int) -> list[dict[str, object]]:
         messages = (await self.chat(id_))["messages"]
         assert is_array(messages)
-        return [one for one in messages if is_object(one)]
+        return [message for message in messages if is_object(message)]
 
 
 @asynccontextmanager
-async def page(*, has_limits: bool = True) -> AsyncGenerator[tuple[Here, Bot]]:
+async def open_page(*, has_limits: bool = True) -> AsyncGenerator[tuple[TelegramPage, Bot]]:
     clock = ManualClock()
     context = EmulatorContext(clock=clock, ids=CountingIds(), port=0, has_limits=has_limits)
     async with (
@@ -70,123 +70,123 @@ async def page(*, has_limits: bool = True) -> AsyncGenerator[tuple[Here, Bot]]:
             base_url=emulated.page, timeout=None, verify=False, trust_env=False
         ) as client,
     ):
-        here = Here(emulated=emulated, client=client)
-        async with bot_at(here.url, here.token) as bot:
-            yield here, bot
+        page = TelegramPage(emulated=emulated, client=client)
+        async with bot_at(page.url, page.token) as bot:
+            yield page, bot
 
 
 async def test_the_page_comes_with_all_its_files_and_a_strict_policy() -> None:
-    async with page() as (here, _):
+    async with open_page() as (page, _):
         for name in ("", "app.js", "elements.js", "message.js", "rich.js", "style.css", "icon.svg"):
-            answer = await here.client.get(name)
+            answer = await page.client.get(name)
             assert answer.status_code == 200
             policy = answer.headers["content-security-policy"]
             assert policy.startswith("default-src 'none'; script-src 'self'")
             assert "unsafe" not in policy
 
 
-async def test_without_the_key_nothing_is_there() -> None:
+async def test_without_the_key_the_page_is_not_found() -> None:
     """Another user of this machine, and a page that rebinds its name, find nothing."""
-    async with page() as (here, _):
-        root = here.url
+    async with open_page() as (page, _):
+        root = page.url
         for url in (root, f"{root}/", f"{root}/guessed/", f"{root}/guessed/state"):
-            assert (await here.client.get(url)).status_code == 404
+            assert (await page.client.get(url)).status_code == 404
         rebound = {"host": "evil.example:80"}
-        assert (await here.client.get("state", headers=rebound)).status_code == 404
+        assert (await page.client.get("state", headers=rebound)).status_code == 404
         for name in ("nothing", "files/nothing"):
-            assert (await here.client.get(name)).status_code == 404
-        assert (await here.client.put("do", json={})).status_code == 404
+            assert (await page.client.get(name)).status_code == 404
+        assert (await page.client.put("do", json={})).status_code == 404
 
 
-async def test_everybody_is_there_with_the_tables_that_say_who_is_who() -> None:
-    async with page(has_limits=False) as (here, _):
-        channels = here.emulated.tables["channels"]
+async def test_the_configuration_names_the_people_and_the_bot() -> None:
+    async with open_page(has_limits=False) as (page, _):
+        channels = page.emulated.tables["channels"]
         assert is_object(channels)
         assert channels["telegram"] == {
             "token": {"env": "EMULATED_TELEGRAM_TOKEN"},
-            "api_base_url": here.url,
+            "api_base_url": page.url,
             "allowed_users": [str(ANN), str(OLGA)],
             "limits": "off",
         }
-        state = await here.state()
+        state = await page.state()
         people = state["people"]
         assert is_array(people)
-        assert [one["name"] for one in people if is_object(one)] == ["Ann", "Olga"]
+        assert [person["name"] for person in people if is_object(person)] == ["Ann", "Olga"]
         assert state["bot"] == {"name": "Zero", "username": "zero_bot"}
 
 
 async def test_people_write_answer_edit_and_delete() -> None:
-    async with page() as (here, bot):
-        await here.done(do="say", person=ANN, text="hello")
+    async with open_page() as (page, bot):
+        await page.done(do="say", person=ANN, text="hello")
         await bot.send_message(ANN, "*hi*", parse_mode="MarkdownV2")
-        first, second = await here.messages(ANN)
-        await here.done(do="say", person=ANN, text="well", reply_to=second["id"])
-        await here.done(do="edit", person=ANN, chat=ANN, message=first["id"], text="hello!")
-        *_, last = await here.messages(ANN)
+        first, second = await page.messages(ANN)
+        await page.done(do="say", person=ANN, text="well", reply_to=second["id"])
+        await page.done(do="edit", person=ANN, chat=ANN, message=first["id"], text="hello!")
+        *_, last = await page.messages(ANN)
         assert (first["text"], first["bot"], second["bot"]) == ("hello", False, True)
         assert second["entities"] == [{"type": "bold", "offset": 0, "length": 2}]
         assert last["reply"] == {"name": "Zero", "text": "hi"}
-        assert (await here.messages(ANN))[0]["earlier"] == ["hello"]
-        await here.done(do="delete", person=ANN, message=first["id"])
-        assert len(await here.messages(ANN)) == 2
+        assert (await page.messages(ANN))[0]["earlier"] == ["hello"]
+        await page.done(do="delete", person=ANN, message=first["id"])
+        assert len(await page.messages(ANN)) == 2
 
 
 async def test_a_message_is_forwarded_to_the_bot_or_into_a_chat() -> None:
-    async with page() as (here, bot):
-        room = (await here.state())["room"]
-        await here.done(do="say", person=OLGA, text="the plan")
-        (plan,) = await here.messages(OLGA)
-        passed_on = {"do": "forward", "chat": OLGA, "message": plan["id"]}
-        await here.done(**passed_on, person=ANN)
-        await here.done(**passed_on, person=ANN, to=room)
+    async with open_page() as (page, bot):
+        room = (await page.state())["room"]
+        await page.done(do="say", person=OLGA, text="the plan")
+        (plan,) = await page.messages(OLGA)
+        forward = {"do": "forward", "chat": OLGA, "message": plan["id"]}
+        await page.done(**forward, person=ANN)
+        await page.done(**forward, person=ANN, to=room)
         updates = await bot.get_updates(timeout=5)
         _, private, public = [update.message for update in updates if update.message]
         assert (private.chat.id, public.chat.id) == (ANN, room)
         assert private.text == public.text == "the plan"
         assert isinstance(private.forward_origin, MessageOriginUser)
         assert private.forward_origin.sender_user.id == OLGA
-        answer = await here.do(**passed_on, person=ANN, to=5)
+        answer = await page.do(**forward, person=ANN, to=5)
         assert (answer.status_code, answer.json()["error"]) == (422, "`chat` is none")
 
 
 async def test_a_button_is_pressed_and_its_toast_is_shown() -> None:
-    async with page() as (here, bot):
+    async with open_page() as (page, bot):
         keyboard = InlineKeyboardMarkup([[InlineKeyboardButton("Yes", callback_data="yes")]])
         sent = await bot.send_message(OLGA, "well?", reply_markup=keyboard)
-        await here.done(do="press", person=OLGA, message=sent.message_id, data="yes")
-        assert (await here.state())["toasts"] == []
+        await page.done(do="press", person=OLGA, message=sent.message_id, data="yes")
+        assert (await page.state())["toasts"] == []
         (update,) = await bot.get_updates(timeout=5)
         assert update.callback_query is not None
         await update.callback_query.answer("noted")
-        state = await here.state()
+        state = await page.state()
         assert state["toasts"] == [{"id": "press-1", "person": OLGA, "text": "noted"}]
 
 
 async def test_an_album_comes_as_messages_of_one_group() -> None:
-    """Whatever its pictures are called; the caption stands under the first. S2-01."""
-    async with page() as (here, bot):
+    """Whatever the names of the pictures; the first has the caption. S2-01."""
+    async with open_page() as (page, bot):
         photo = {"name": "a.jpg", "base64": b64encode(b"picture").decode()}
-        await here.done(do="album", person=ANN, photos=[photo, photo], caption="two")
+        await page.done(do="album", person=ANN, photos=[photo, photo], caption="two")
         updates = await bot.get_updates(timeout=5)
-        came = [update.message for update in updates if update.message]
-        assert [one.caption for one in came] == ["two", None]
-        assert len({one.media_group_id for one in came}) == 1
-        assert all(one.photo for one in came)
+        photos = [update.message for update in updates if update.message]
+        assert [message.caption for message in photos] == ["two", None]
+        assert len({message.media_group_id for message in photos}) == 1
+        assert all(message.photo for message in photos)
 
 
 async def test_files_go_both_ways() -> None:
-    """They are saved, never shown: what a bot sends could be a page of its own."""
-    async with page() as (here, bot):
+    """They are downloads, never shown: a file of the bot could be a web page."""
+    async with open_page() as (page, bot):
         content = b64encode(b"picture").decode()
-        await here.done(do="file", person=ANN, kind="photo", base64=content, caption="me")
-        await here.done(do="file", person=ANN, name="a.txt", base64=content)
+        await page.done(do="file", person=ANN, kind="photo", base64=content, caption="me")
+        await page.done(do="file", person=ANN, name="a.txt", base64=content)
         await bot.send_document(ANN, b"<script>", filename="a.html")
-        photo, _, document = await here.messages(ANN)
+        photo, _, document = await page.messages(ANN)
         assert photo["text"] == "me"
         files = document["files"]
         assert is_array(files)
         assert files == [{"kind": "document", "name": "a.html", "path": "documents/file_2.html"}]
-        answer = await here.client.get("files/documents/file_2.html")
+        answer = await page.client.get("files/documents/file_2.html")
         assert (answer.content, answer.headers["content-disposition"]) == (
             b"<script>",
             "attachment",
@@ -194,43 +194,43 @@ async def test_files_go_both_ways() -> None:
 
 
 async def test_drafts_and_actions_are_seen() -> None:
-    async with page() as (here, bot):
+    async with open_page() as (page, bot):
         await bot.send_message_draft(ANN, 1, "wri")
         await bot.send_chat_action(ANN, "typing")
-        chat = await here.chat(ANN)
+        chat = await page.chat(ANN)
         assert (chat["draft"], chat["acting"]) == ("wri", "typing")
         await bot.send_message(ANN, "written")
-        chat = await here.chat(ANN)
+        chat = await page.chat(ANN)
         assert (chat["draft"], chat["acting"]) == (None, "")
 
 
 async def test_the_bot_can_be_blocked_and_its_calls_let_fail() -> None:
-    async with page() as (here, bot):
-        await here.done(do="block", person=ANN)
-        assert (await here.chat(ANN))["blocked"] is True
-        await here.done(do="unblock", person=ANN)
-        await here.done(do="fail", method="sendMessage", how="lose_answer", chat=ANN)
+    async with open_page() as (page, bot):
+        await page.done(do="block", person=ANN)
+        assert (await page.chat(ANN))["blocked"] is True
+        await page.done(do="unblock", person=ANN)
+        await page.done(do="fail", method="sendMessage", how="lose_answer", chat=ANN)
         with pytest.raises(NetworkError):
             await bot.send_message(ANN, "hello")
-        assert [one["text"] for one in await here.messages(ANN)] == ["hello"]
+        assert [message["text"] for message in await page.messages(ANN)] == ["hello"]
 
 
-async def test_calls_hang_until_they_are_released_and_are_refused_as_told() -> None:
-    async with page() as (here, bot), asyncio.TaskGroup() as group:
-        await here.done(do="fail", method="sendMessage", how="hang_answer")
+async def test_calls_hang_until_they_are_released_and_are_refused_as_requested() -> None:
+    async with open_page() as (page, bot), asyncio.TaskGroup() as group:
+        await page.done(do="fail", method="sendMessage", how="hang_answer")
         refusal = {"code": 403, "description": "Forbidden: not today"}
-        await here.done(do="fail", method="getChat", how="refuse", **refusal)
+        await page.done(do="fail", method="getChat", how="refuse", **refusal)
         sending = group.create_task(bot.send_message(ANN, "hello"))
         with pytest.raises(Forbidden, match="not today"):
             await bot.get_chat(ANN)
-        while not await here.messages(ANN):
+        while not await page.messages(ANN):
             assert not sending.done()
-        await here.done(do="release")
+        await page.done(do="release")
         assert (await sending).text == "hello"
 
 
 @pytest.mark.parametrize(
-    ("action", "why"),
+    ("action", "reason"),
     [
         ({}, "`do` is one of say, file, album, edit"),
         ({"do": "say", "person": 5, "text": "x"}, "`person` is one of 1000001, 1000002"),
@@ -248,11 +248,11 @@ async def test_calls_hang_until_they_are_released_and_are_refused_as_told() -> N
     ],
 )
 async def test_an_impossible_action_is_refused_with_a_reason(
-    action: dict[str, object], why: str
+    action: dict[str, object], reason: str
 ) -> None:
-    async with page() as (here, _):
-        answer = await here.do(**action)
-        assert (answer.status_code, answer.json()["error"].startswith(why)) == (422, True)
+    async with open_page() as (page, _):
+        answer = await page.do(**action)
+        assert (answer.status_code, answer.json()["error"].startswith(reason)) == (422, True)
 
 
 @pytest.mark.parametrize(
@@ -262,22 +262,22 @@ async def test_an_impossible_action_is_refused_with_a_reason(
 async def test_a_form_of_another_page_does_nothing(
     content_type: str, body: bytes, status: int
 ) -> None:
-    async with page() as (here, _):
-        answer = await here.client.post("do", content=body, headers={"content-type": content_type})
+    async with open_page() as (page, _):
+        answer = await page.client.post("do", content=body, headers={"content-type": content_type})
         assert answer.status_code == status
 
 
-async def test_the_page_is_told_of_every_change() -> None:
-    """And what is told to nobody ends."""
-    async with page() as (here, bot):
-        async with here.client.stream("GET", "events") as events:
+async def test_the_page_gets_every_change() -> None:
+    """The stream ends when the client disconnects."""
+    async with open_page() as (page, bot):
+        async with page.client.stream("GET", "events") as events:
             lines = events.aiter_lines()
             assert _texts(await anext(lines)) == []
             async with asyncio.TaskGroup() as group:
                 group.create_task(bot.send_message(ANN, "hello"))
                 while _texts(await anext(lines)) != ["hello"]:
                     pass
-        assert (await here.client.get("state")).status_code == 200
+        assert (await page.client.get("state")).status_code == 200
 
 
 def _texts(line: str) -> list[str]:

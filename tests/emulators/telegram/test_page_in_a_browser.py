@@ -1,4 +1,4 @@
-"""The page in a real browser: both people see messages grow, and press what stands under them."""
+"""The page in a real browser: both people see messages grow, and press their buttons."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import FilePayload, Locator, Page, async_playwright, expect
 from telegram import Bot, ForceReply, InlineKeyboardButton, InlineKeyboardMarkup
 
-from tests.emulators.telegram.test_page import ANN, OLGA, page
+from tests.emulators.telegram.test_page import ANN, OLGA, open_page
 from tests.journeys.browsing import ARGUMENTS, CHROMIUM
 
 SHOTS = Path(__file__).parents[3] / "build" / "pages"
@@ -14,8 +14,8 @@ SHOTS = Path(__file__).parents[3] / "build" / "pages"
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
 
-def phone(shown: Page, number: int) -> Locator:
-    return shown.locator(".phone").nth(number)
+def phone(tab: Page, number: int) -> Locator:
+    return tab.locator(".phone").nth(number)
 
 
 async def write(where: Locator, text: str) -> None:
@@ -24,7 +24,7 @@ async def write(where: Locator, text: str) -> None:
 
 
 async def answer(bot: Bot, text: str) -> None:
-    """Take what somebody wrote, and let an answer to it grow."""
+    """Answer the next message, with an edit."""
     (update,) = await bot.get_updates(timeout=20)
     assert update.effective_chat is not None
     sent = await bot.send_message(update.effective_chat.id, text[:3])
@@ -33,15 +33,15 @@ async def answer(bot: Bot, text: str) -> None:
 
 
 async def test_two_people_talk_with_a_bot() -> None:
-    """One writes and is answered live; the other presses a button, is told, and gives a reason."""
-    async with page() as (here, bot), async_playwright() as player:
+    """One writes and gets an answer; the other presses a button, sees a toast, and gives a reason."""
+    async with open_page() as (page, bot), async_playwright() as player:
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        shown = await browser.new_page(viewport={"width": 1200, "height": 780})
+        tab = await browser.new_page(viewport={"width": 1200, "height": 780})
         troubles: list[str] = []
-        shown.on("pageerror", lambda error: troubles.append(str(error)))
-        shown.on("console", lambda said: troubles.append(said.text))
-        await shown.goto(here.emulated.page)
-        ann, olga = phone(shown, 0), phone(shown, 1)
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.on("console", lambda line: troubles.append(line.text))
+        await tab.goto(page.emulated.page)
+        ann, olga = phone(tab, 0), phone(tab, 1)
         await expect(ann.locator("h2")).to_have_text("Ann")
 
         await write(ann, "hello <b>there</b>")
@@ -70,12 +70,12 @@ async def test_two_people_talk_with_a_bot() -> None:
         await bot.send_message_draft(ANN, 1, "I am writ")
         await expect(ann.locator(".draft")).to_have_text("I am writ")
         SHOTS.mkdir(parents=True, exist_ok=True)
-        await shown.screenshot(path=SHOTS / "telegram-emulated.png")
+        await tab.screenshot(path=SHOTS / "telegram-emulated.png")
         await bot.send_message(ANN, "I am done")
         await expect(ann.locator(".draft")).to_have_count(0)
 
-        for one in (ann, olga):
-            await one.get_by_role("button", name="Room").click()
+        for person in (ann, olga):
+            await person.get_by_role("button", name="Room").click()
         await write(ann, "hello Olga")
         await expect(olga.locator(".name")).to_have_text("Ann")
         assert troubles == []
@@ -94,18 +94,18 @@ RICH = (
 
 async def test_a_rich_message_is_drawn_as_what_it_is() -> None:
     """A table as a table, also while it is written; links only to pages. S2-06."""
-    async with page() as (here, bot), async_playwright() as player:
+    async with open_page() as (page, bot), async_playwright() as player:
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        shown = await browser.new_page()
+        tab = await browser.new_page()
         troubles: list[str] = []
-        shown.on("pageerror", lambda error: troubles.append(str(error)))
-        shown.on("console", lambda said: troubles.append(said.text))
-        await shown.goto(here.emulated.page)
-        ann = phone(shown, 0)
-        asked: dict[str, object] = {"chat_id": ANN, "rich_message": {"html": RICH}}
-        await bot.do_api_request("sendRichMessageDraft", {**asked, "draft_id": 1})
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.on("console", lambda line: troubles.append(line.text))
+        await tab.goto(page.emulated.page)
+        ann = phone(tab, 0)
+        request: dict[str, object] = {"chat_id": ANN, "rich_message": {"html": RICH}}
+        await bot.do_api_request("sendRichMessageDraft", {**request, "draft_id": 1})
         await expect(ann.locator(".draft td strong")).to_have_text("milk")
-        await bot.do_api_request("sendRichMessage", asked)
+        await bot.do_api_request("sendRichMessage", request)
         await expect(ann.locator(".draft")).to_have_count(0)
         message = ann.locator("li.bot .rich")
         await expect(message.locator("th")).to_have_text(["what", "much"])
@@ -122,12 +122,12 @@ async def test_a_rich_message_is_drawn_as_what_it_is() -> None:
 
 
 async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album() -> None:
-    """As the phone of whoever writes does it; other files come one by one. S2-01."""
-    async with page() as (here, bot), async_playwright() as player:
+    """As the app of the sender does it; other files come one by one. S2-01."""
+    async with open_page() as (page, bot), async_playwright() as player:
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        shown = await browser.new_page()
-        await shown.goto(here.emulated.page)
-        ann = phone(shown, 0)
+        tab = await browser.new_page()
+        await tab.goto(page.emulated.page)
+        ann = phone(tab, 0)
         await write(ann, "word " * 1000)
         await expect(ann.locator("li.own")).to_have_count(2)
         chosen = ann.locator("input[type=file]")
@@ -148,9 +148,9 @@ def _file(name: str, kind: str) -> FilePayload:
 async def test_a_page_whose_emulator_ended_says_so() -> None:
     async with async_playwright() as player:
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        shown = await browser.new_page()
-        async with page() as (here, _):
-            await shown.goto(here.emulated.page)
-            await expect(shown.locator("#bot")).to_have_text("no bot asks for messages")
-        await expect(shown.locator("#bot")).to_have_text("the emulator has ended")
+        tab = await browser.new_page()
+        async with open_page() as (page, _):
+            await tab.goto(page.emulated.page)
+            await expect(tab.locator("#bot")).to_have_text("no bot asks for messages")
+        await expect(tab.locator("#bot")).to_have_text("the emulator has ended")
         await browser.close()

@@ -12,7 +12,7 @@ from tests.fakes.manual_clock import ManualClock
 
 
 async def test_a_text_has_4096_units_after_its_markup_is_read() -> None:
-    """UTF-16 units count, as clients do; what is only markup does not."""
+    """UTF-16 units count, as in apps; markup does not."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         fits = "😀" * 2048
@@ -38,7 +38,7 @@ async def test_a_caption_has_1024_units() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "<b></b>"])
-async def test_an_empty_text_is_none(text: str) -> None:
+async def test_an_empty_text_is_refused(text: str) -> None:
     async with telegram_and_bot() as (telegram, bot):
         with pytest.raises(BadRequest, match="Message text is empty"):
             await bot.send_message(telegram.person("Ann").id, text, parse_mode="HTML")
@@ -74,21 +74,21 @@ async def test_an_edit_that_changes_nothing_is_refused() -> None:
         assert len(ann.chat.messages[0].versions) == 2
 
 
-async def test_only_a_standing_message_of_the_bot_can_be_edited() -> None:
+async def test_only_a_current_message_of_the_bot_can_be_edited() -> None:
     """Not a missing or deleted one, a person's, one with another keyboard, or a forwarded one."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("mine").sent
-        asked = await bot.send_message(ann.id, "why?", reply_markup=ForceReply())
-        forwarded = await bot.forward_message(ann.id, ann.id, said.id)
-        for id_ in (said.id, asked.message_id, forwarded.message_id):
+        message = ann.says("mine").sent
+        question = await bot.send_message(ann.id, "why?", reply_markup=ForceReply())
+        forwarded = await bot.forward_message(ann.id, ann.id, message.id)
+        for id_ in (message.id, question.message_id, forwarded.message_id):
             with pytest.raises(BadRequest, match="Message can't be edited"):
                 await bot.edit_message_text("x", ann.id, id_)
         with pytest.raises(BadRequest, match="Message to edit not found"):
             await bot.edit_message_text("x", ann.id, 99)
-        await bot.delete_message(ann.id, asked.message_id)
+        await bot.delete_message(ann.id, question.message_id)
         with pytest.raises(BadRequest, match="Message to edit not found"):
-            await bot.edit_message_text("x", ann.id, asked.message_id)
+            await bot.edit_message_text("x", ann.id, question.message_id)
 
 
 async def test_text_and_caption_are_edited_by_their_own_methods() -> None:
@@ -102,18 +102,18 @@ async def test_text_and_caption_are_edited_by_their_own_methods() -> None:
             await bot.edit_message_caption(ann.id, text.message_id, caption="x")
 
 
-async def test_what_may_be_deleted() -> None:
+async def test_which_messages_can_be_deleted() -> None:
     """Its own, a person's in private, anybody's as an administrator, and for 48 hours."""
     clock = ManualClock()
     async with telegram_and_bot(clock=clock) as (telegram, bot):
         ann = telegram.person("Ann")
         room = telegram.group("Room", ann)
         assert await bot.delete_message(ann.id, ann.says("private").sent.id)
-        said = ann.says("in a group", chat=room).sent
+        message = ann.says("in a group", chat=room).sent
         with pytest.raises(BadRequest, match="Message can't be deleted"):
-            await bot.delete_message(room.id, said.id)
+            await bot.delete_message(room.id, message.id)
         ann.lets_bot("administrator", room)
-        assert await bot.delete_message(room.id, said.id)
+        assert await bot.delete_message(room.id, message.id)
         old = await bot.send_message(ann.id, "old")
         await clock.advance(48 * 3600 + 1)
         with pytest.raises(BadRequest, match="Message can't be deleted for everyone"):
@@ -123,7 +123,7 @@ async def test_what_may_be_deleted() -> None:
 
 
 async def test_people_can_refuse_a_bot() -> None:
-    """403 for whoever blocked it, never started it, or has no account any more."""
+    """403 for a person who blocked it, never started it, or has no account any more."""
     async with telegram_and_bot() as (telegram, bot):
         ann, bob = telegram.person("Ann"), telegram.person("Bob", started=False)
         with pytest.raises(LookupError, match="no message came of `my_chat_member`"):
@@ -159,7 +159,7 @@ async def test_a_chat_must_be_known() -> None:
 @pytest.mark.parametrize(
     ("data", "fits"), [("x" * 64, True), ("x" * 65, False), ("ü" * 33, False), ("", False)]
 )
-async def test_what_a_button_sends_has_1_to_64_bytes(data: str, fits: bool) -> None:
+async def test_button_data_has_1_to_64_bytes(data: str, fits: bool) -> None:
     async with Emulator(clock=ManualClock()) as telegram:
         keyboard = {"inline_keyboard": [[{"text": "press", "callback_data": data}]]}
         chat_id = telegram.person("Ann").id
@@ -196,7 +196,7 @@ async def test_a_press_is_answered_once_and_soon() -> None:
 
 
 async def test_an_old_button_can_still_be_pressed() -> None:
-    """A client that is behind shows what is gone: the press comes, of a deleted card too."""
+    """An app may lag behind: the bot gets the press, even on a deleted card."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         keyboard = InlineKeyboardMarkup([[InlineKeyboardButton("Yes", callback_data="yes")]])
@@ -218,7 +218,7 @@ async def test_an_old_button_can_still_be_pressed() -> None:
 
 @pytest.mark.slow
 async def test_files_have_their_limits() -> None:
-    """Down 20 MB, up 50 MB, pictures 10 MB; an empty file, and one that is none, are refused."""
+    """Down 20 MB, up 50 MB, pictures 10 MB; an empty file and an unknown id are refused."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         megabyte = 1024 * 1024
@@ -247,16 +247,16 @@ def _file_id(media: Json) -> str:
     return text_of(document, "file_id")
 
 
-async def test_a_file_that_is_not_there_is_not_found() -> None:
+async def test_a_missing_file_is_not_found() -> None:
     async with telegram_and_bot() as (telegram, bot):
         large = telegram.person("Ann").sends("document", b"x", claimed_bytes=1 << 30).sent
         path = telegram.account.files.by_id[_file_id(large.media)].path
-        for one in (path, "nothing"):
+        for name in (path, "nothing"):
             with pytest.raises(TelegramError, match="Not Found"):
-                await bot.request.retrieve(f"{telegram.base_file_url}{telegram.token}/{one}")
+                await bot.request.retrieve(f"{telegram.base_file_url}{telegram.token}/{name}")
 
 
-async def test_a_method_that_is_none_is_not_found() -> None:
+async def test_an_unknown_method_is_not_found() -> None:
     """404, as for methods that a server is too old for; names are read in any case."""
     async with Emulator(clock=ManualClock()) as telegram:
         assert (await call(telegram, "sendGreetings")).code == 404

@@ -1,4 +1,4 @@
-"""Rich messages, driven by python-telegram-bot as whoever needs a newer method than it knows."""
+"""Rich messages, driven by python-telegram-bot, which does not know these methods yet."""
 
 import pytest
 from telegram import Message
@@ -13,7 +13,7 @@ def rich(chat_id: int, html: str = TABLE, **more: object) -> dict[str, object]:
     return {"chat_id": chat_id, "rich_message": {"html": html}, **more}
 
 
-async def test_one_is_drafted_sent_edited_and_told_as_blocks() -> None:
+async def test_a_rich_message_is_drafted_sent_edited_and_returned_as_blocks() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         await bot.do_api_request("sendRichMessageDraft", rich(ann.id, "<p>a</p>", draft_id=1))
@@ -31,11 +31,11 @@ async def test_one_is_drafted_sent_edited_and_told_as_blocks() -> None:
         assert message.texts == ["a\n1", "T"]
         shapes = [version.rich for version in message.versions]
         assert shapes[1] == {"blocks": [{"type": "heading", "text": "T", "size": 1}]}
-        told = sent.api_kwargs["rich_message"]
-        assert told == shapes[0]
+        returned = sent.api_kwargs["rich_message"]
+        assert returned == shapes[0]
 
 
-async def test_the_same_again_is_not_modified_and_a_text_is_something_else() -> None:
+async def test_an_unchanged_edit_is_refused_and_a_text_is_a_change() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         await bot.send_message(ann.id, "T")
@@ -48,16 +48,16 @@ async def test_the_same_again_is_not_modified_and_a_text_is_something_else() -> 
 
 
 async def test_markdown_is_kept_as_it_was_written() -> None:
-    """How Telegram reads it is not modelled."""
+    """The emulator does not parse Markdown as Telegram does."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        asked = {"chat_id": ann.id, "rich_message": {"markdown": "# T"}}
-        await bot.do_api_request("sendRichMessage", asked)
+        request = {"chat_id": ann.id, "rich_message": {"markdown": "# T"}}
+        await bot.do_api_request("sendRichMessage", request)
         assert ann.chat.texts == ["# T"]
 
 
 @pytest.mark.parametrize(
-    ("html", "why"),
+    ("html", "reason"),
     [
         ("<script>a</script>", "Can't parse entities: unsupported start tag"),
         ("<b>a", "Can't parse entities"),
@@ -65,12 +65,12 @@ async def test_markdown_is_kept_as_it_was_written() -> None:
         ("<p>a</p>" * 501, "Rich message has too many blocks"),
     ],
 )
-async def test_what_can_not_be_read_is_refused_and_leaves_nothing(html: str, why: str) -> None:
+async def test_unreadable_html_is_refused_without_effect(html: str, reason: str) -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        with pytest.raises(BadRequest, match=f"(?i){why}"):
+        with pytest.raises(BadRequest, match=f"(?i){reason}"):
             await bot.do_api_request("sendRichMessage", rich(ann.id, html))
-        with pytest.raises(BadRequest, match=f"(?i){why}"):
+        with pytest.raises(BadRequest, match=f"(?i){reason}"):
             await bot.do_api_request("sendRichMessageDraft", rich(ann.id, html, draft_id=1))
         assert ann.chat.messages == []
         assert telegram.draft(ann.chat) is None
@@ -83,7 +83,7 @@ async def test_a_draft_needs_a_private_chat() -> None:
             await bot.do_api_request("sendRichMessageDraft", rich(room.id, draft_id=7))
 
 
-async def test_an_older_server_knows_no_method_and_reads_over_the_parameter() -> None:
+async def test_an_older_server_knows_no_method_and_ignores_the_parameter() -> None:
     async with telegram_and_bot() as (telegram, bot):
         telegram.without("sendRichMessage", "sendRichMessageDraft")
         ann = telegram.person("Ann")
@@ -95,7 +95,7 @@ async def test_an_older_server_knows_no_method_and_reads_over_the_parameter() ->
         assert answer.body["description"] == "Bad Request: message text is empty"
 
 
-async def test_one_is_forwarded_and_quoted_as_what_it_is() -> None:
+async def test_a_rich_message_stays_rich_when_forwarded_or_quoted() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         await bot.do_api_request("sendRichMessage", rich(ann.id))

@@ -1,4 +1,4 @@
-"""Updates reach the bot as Telegram lets them: by long polls, until they are confirmed."""
+"""Updates reach the bot by long polls, until they are confirmed."""
 
 import asyncio
 from datetime import timedelta
@@ -44,8 +44,8 @@ async def test_a_limit_brings_the_oldest() -> None:
         assert len(await bot.get_updates(limit=2, timeout=5)) == 2
 
 
-async def test_a_poll_waits_for_what_happens() -> None:
-    """A long poll stands until somebody writes, and no time has to pass for it."""
+async def test_a_poll_waits_for_an_update() -> None:
+    """A long poll waits until a person writes, without time passing."""
     async with telegram_and_bot() as (telegram, bot), asyncio.TaskGroup() as group:
         ann = telegram.person("Ann")
         polling = group.create_task(bot.get_updates(timeout=30))
@@ -84,8 +84,8 @@ async def _conflict_of(bot: object) -> str:
     return str(raised.value)
 
 
-async def test_a_poll_whose_bot_hung_up_takes_nothing_along() -> None:
-    """What comes after the connection was cut waits for the next poll."""
+async def test_a_disconnected_poll_takes_no_updates() -> None:
+    """Updates after the disconnect wait for the next poll."""
     async with telegram_and_bot() as (telegram, bot), asyncio.TaskGroup() as group:
         polling = group.create_task(bot.get_updates(timeout=30))
         await telegram.until(lambda: telegram.is_polled)
@@ -97,7 +97,7 @@ async def test_a_poll_whose_bot_hung_up_takes_nothing_along() -> None:
 
 
 async def test_updates_wait_while_no_bot_is_there_and_while_telegram_is_down() -> None:
-    """What happens meanwhile is delivered later, in order."""
+    """They are delivered later, in order."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         ann.says("one")
@@ -120,7 +120,7 @@ async def test_updates_are_kept_for_a_day() -> None:
         assert texts(await bot.get_updates(timeout=0)) == ["new"]
 
 
-async def test_nothing_is_delivered_while_it_is_held() -> None:
+async def test_held_updates_are_not_delivered() -> None:
     async with telegram_and_bot() as (telegram, bot), asyncio.TaskGroup() as group:
         ann = telegram.person("Ann")
         telegram.hold()
@@ -151,18 +151,21 @@ async def test_an_update_is_delivered_again_as_itself_and_under_a_new_id() -> No
 async def test_an_edit_comes_as_an_edited_message() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        said = ann.says("helo").sent
-        ann.edits(said, "hello")
-        ann.deletes(said)
+        message = ann.says("helo").sent
+        ann.edits(message, "hello")
+        ann.deletes(message)
         _, update = await bot.get_updates(timeout=5)
         assert update.edited_message is not None
-        assert (update.edited_message.text, update.edited_message.message_id) == ("hello", said.id)
+        assert (update.edited_message.text, update.edited_message.message_id) == (
+            "hello",
+            message.id,
+        )
         assert update.edited_message.edit_date is not None
-        assert said.deleted
+        assert message.deleted
 
 
 async def test_a_long_paste_comes_in_pieces() -> None:
-    """Clients cut at 4096 UTF-16 units, at a word where there is one."""
+    """Apps split at 4096 UTF-16 units, between words if possible."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         ann.pastes("😀" * 3000)
@@ -173,7 +176,7 @@ async def test_a_long_paste_comes_in_pieces() -> None:
         assert lengths == [2048, 952, 4094, 904, 3900, 899]
 
 
-async def test_what_people_wrote_while_nobody_fetched_is_dated_then() -> None:
+async def test_backdated_messages_have_the_time_of_writing() -> None:
     async with telegram_and_bot() as (telegram, bot):
         telegram.ago = timedelta(hours=2)
         telegram.person("Ann").says("early")
@@ -183,7 +186,7 @@ async def test_what_people_wrote_while_nobody_fetched_is_dated_then() -> None:
 
 
 async def test_a_wrong_token_is_unauthorized() -> None:
-    """401 for a token that is none, also for one that was good until now."""
+    """401, also for a token that was valid until now."""
     async with telegram_and_bot() as (telegram, bot):
         telegram.revoke_token()
         with pytest.raises(InvalidToken):

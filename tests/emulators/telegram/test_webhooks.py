@@ -1,4 +1,4 @@
-"""Updates are posted to a webhook, with its secret, until it takes them."""
+"""Updates are posted to a webhook, with its secret, until it accepts them."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.fakes.manual_clock import ManualClock
 
 @dataclass(kw_only=True)
 class Receiver:
-    """A bot's public address, which answers with the statuses that it is told."""
+    """A bot's public address, which answers with the given statuses."""
 
     statuses: list[int] = field(default_factory=list[int])
     retry_after_s: int = 0
@@ -35,12 +35,12 @@ class Receiver:
 
 @asynccontextmanager
 async def receiver(*statuses: int) -> AsyncGenerator[Receiver]:
-    one = Receiver(statuses=[*statuses])
-    server = Server(one.take)
+    hook = Receiver(statuses=[*statuses])
+    server = Server(hook.take)
     await server.up()
-    one.url = f"http://127.0.0.1:{server.port}/telegram?hook=1"
+    hook.url = f"http://127.0.0.1:{server.port}/telegram?hook=1"
     try:
-        yield one
+        yield hook
     finally:
         await server.down()
 
@@ -59,8 +59,8 @@ async def test_updates_are_posted_in_order_with_the_secret() -> None:
         assert first.headers["content-type"] == "application/json"
 
 
-async def test_an_update_that_is_not_taken_is_posted_again_later() -> None:
-    """Anything but a 2xx is a failure, and so is a connection that fails; it waits ever longer."""
+async def test_a_refused_update_is_posted_again_later() -> None:
+    """Anything but a 2xx is a failure, and so is a failed connection; the wait grows."""
     clock = ManualClock()
     async with receiver(500, 503) as hook, telegram_and_bot(clock=clock) as (telegram, bot):
         ann = telegram.person("Ann")
@@ -78,7 +78,7 @@ async def test_an_update_that_is_not_taken_is_posted_again_later() -> None:
         assert (hook.texts, action.update.deliveries) == (["hello"] * 3, 3)
 
 
-async def test_the_bot_says_when_to_try_again() -> None:
+async def test_the_retry_after_of_the_bot_is_obeyed() -> None:
     clock = ManualClock()
     async with receiver(503) as hook, telegram_and_bot(clock=clock) as (telegram, bot):
         hook.retry_after_s = 7
@@ -114,7 +114,7 @@ async def test_a_webhook_that_is_set_anew_is_tried_at_once() -> None:
         assert hook.texts == ["one", "one"]
 
 
-async def test_an_address_where_nobody_listens_is_told() -> None:
+async def test_a_failed_connection_to_the_webhook_is_reported() -> None:
     clock = ManualClock()
     async with telegram_and_bot(clock=clock) as (telegram, bot):
         async with receiver() as hook:
@@ -150,7 +150,7 @@ async def _conflict(polling: object) -> str:
     return str(raised.value)
 
 
-async def test_what_waits_can_be_dropped() -> None:
+async def test_pending_updates_can_be_dropped() -> None:
     async with telegram_and_bot() as (telegram, bot):
         action = telegram.person("Ann").says("hello")
         await bot.delete_webhook(drop_pending_updates=True)

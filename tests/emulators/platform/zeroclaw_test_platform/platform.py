@@ -106,13 +106,13 @@ class Platform(CuttingServer):
             for name, content in (files or {}).items()
         ]
         fields = {"text": text, "files": stored, "verified": verified, "display": display}
-        return self._happened("said", who, where, message, **fields)
+        return self._add_event("said", who, where, message, **fields)
 
     async def edit(self, event: Event, text: str, *, who: str = "") -> Event:
         """Edit a message as its writer, or forge that as another person."""
         message = event.message
         message.versions.append(Version(text=text, draft=False, plain=False, at=self._now()))
-        return self._happened(
+        return self._add_event(
             "edited",
             who or message.author,
             self.chat(message.chat),
@@ -125,7 +125,7 @@ class Platform(CuttingServer):
         """Delete a message as its writer."""
         message = event.message
         message.deleted = True
-        return self._happened("deleted", who or message.author, self.chat(message.chat), message)
+        return self._add_event("deleted", who or message.author, self.chat(message.chat), message)
 
     async def press(
         self, who: str, card: Message, choice: Choice = "once", *, call: int = 0, reason: str = ""
@@ -133,12 +133,12 @@ class Platform(CuttingServer):
         """Press a card's button for one of its calls, even one that is no longer shown."""
         approval = card.request.calls[call].approval
         fields = {"approval": approval, "choice": choice, "reason": reason}
-        return self._happened("pressed", who, self.chat(card.chat), card, **fields)
+        return self._add_event("pressed", who, self.chat(card.chat), card, **fields)
 
     async def happen(self, kind: str, who: str, *, chat: str = "", **fields: object) -> Event:
         """Add another event: `membership` with `present`, `moved` with `to`."""
         where = self.chat(chat or who)
-        return self._happened(kind, who, where, Message(id="", chat=where.id), **fields)
+        return self._add_event(kind, who, where, Message(id="", chat=where.id), **fields)
 
     async def redeliver(self, event: Event, *, as_new: bool = False) -> Event:
         """Deliver an event again, with the same id or as a new event about the same message."""
@@ -243,7 +243,7 @@ class Platform(CuttingServer):
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _happened(
+    def _add_event(
         self, kind: str, who: str, chat: Chat, message: Message, **fields: object
     ) -> Event:
         self._made += 1
