@@ -8,7 +8,7 @@ from simcord.backend.models import Message
 
 from channels.discord import lookup
 from channels.discord.emulator.server import Fault
-from tests.contract.channel_words import CARD, looked
+from tests.contract.channel_words import CARD, lookup_to_the_end
 from tests.contract.discord_harness import SETTINGS
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
@@ -289,11 +289,11 @@ async def test_a_file_and_a_long_card_are_found_again_and_settled() -> None:
         mark = channel.mark(to)
         sent = await channel.send_file(to, file)
         asked = await channel.ask(to, card)
-        assert (await looked(channel, to, file, mark)).ref == sent
-        assert (await looked(channel, to, card, mark)).ref == asked
+        assert (await lookup_to_the_end(channel, to, file, mark)).ref == sent
+        assert (await lookup_to_the_end(channel, to, card, mark)).ref == asked
         other = replace(file, content=b"abcd")
-        assert (await looked(channel, to, other, mark)).ref is None
-        assert (await looked(channel, to, text(channel, ""), mark)).ref is None
+        assert (await lookup_to_the_end(channel, to, other, mark)).ref is None
+        assert (await lookup_to_the_end(channel, to, text(channel, ""), mark)).ref is None
         await channel.settle(asked, Outcome(card=card, endings=()))
         assert last(rig, general).attachments[0]["filename"] == "calls.txt"
 
@@ -307,12 +307,12 @@ async def test_a_message_is_looked_for_page_by_page_and_not_without_end(
         for number in range(220):
             ann.says(general, f"message {number}")
         ref = await channel.send(to, text(channel, "hello"))
-        assert (await looked(channel, to, text(channel, "hello"), mark)).ref == ref
+        assert (await lookup_to_the_end(channel, to, text(channel, "hello"), mark)).ref == ref
         monkeypatch.setattr(lookup, "MAX_PAGES", 2)
         with pytest.raises(DeliveryUnknown):
-            await looked(channel, to, text(channel, "hello"), mark)
+            await lookup_to_the_end(channel, to, text(channel, "hello"), mark)
         with pytest.raises(DeliveryUnknown):
-            await looked(channel, to, text(channel, "hello"), "")
+            await lookup_to_the_end(channel, to, text(channel, "hello"), "")
 
 
 async def test_a_draft_that_nobody_recorded_is_found_and_becomes_the_whole_answer() -> None:
@@ -321,7 +321,7 @@ async def test_a_draft_that_nobody_recorded_is_found_and_becomes_the_whole_answe
         known = await channel.send(to, text(channel, "known"))
         draft = await channel.send(to, text(channel, "hel", "k2"))
         whole, apart = text(channel, "hello", "k3"), frozenset({known.message})
-        seen = await looked(channel, to, whole, "1", apart=apart)
+        seen = await lookup_to_the_end(channel, to, whole, "1", apart=apart)
         assert seen.ref == draft
         assert [one.content for one in rig.discord.from_bot(general)] == ["known", "hello"]
 
@@ -338,7 +338,7 @@ async def test_a_draft_that_can_not_be_changed_says_what_to_do(
         body = {"code": code, "message": "no"}
         rig.discord.will(Fault(method="PATCH", path="/messages/", status=status, body=body))
         with pytest.raises(kind):
-            await looked(channel, to, text(channel, "hello", "k2"), "1")
+            await lookup_to_the_end(channel, to, text(channel, "hello", "k2"), "1")
 
 
 async def test_a_card_without_buttons_and_a_shown_question_are_taken_for_nothing_else() -> None:
@@ -348,12 +348,12 @@ async def test_a_card_without_buttons_and_a_shown_question_are_taken_for_nothing
         long = tuple(replace(call, approval=ApprovalId("x" * 99)) for call in CARD.calls)
         asked = ann.uses(general, "ask", question="what?")
         await asked.answered()
-        assert (await looked(channel, to, text(channel, "hello"), "1")).ref is None
+        assert (await lookup_to_the_end(channel, to, text(channel, "hello"), "1")).ref is None
         await channel.send(to, text(channel, "hello"))
         card = replace(CARD, calls=long)
-        assert (await looked(channel, to, card, "1")).ref is None
+        assert (await lookup_to_the_end(channel, to, card, "1")).ref is None
         ref = await channel.ask(to, card)
-        assert (await looked(channel, to, card, "1")).ref == ref
+        assert (await lookup_to_the_end(channel, to, card, "1")).ref == ref
 
 
 async def test_a_history_that_fails_says_whether_to_look_again() -> None:
@@ -361,19 +361,19 @@ async def test_a_history_that_fails_says_whether_to_look_again() -> None:
         sought = text(channel, "hello")
         rig.discord.will(Fault(method="GET", path=SEND, status=500, body={}))
         with pytest.raises(ChannelUnavailable):
-            await looked(channel, to, sought, "1")
+            await lookup_to_the_end(channel, to, sought, "1")
         odd_ones: tuple[object, ...] = (b"<html>Welcome</html>", {"messages": []})
         for odd in odd_ones:
             rig.discord.will(Fault(method="GET", path=SEND, status=200, body=odd))
             with pytest.raises(ChannelUnavailable, match="can't be read"):
-                await looked(channel, to, sought, "1")
+                await lookup_to_the_end(channel, to, sought, "1")
         body = {"code": 50001, "message": "Missing Access"}
         rig.discord.will(Fault(method="GET", path=SEND, status=403, body=body))
         with pytest.raises(DeliveryUnknown):
-            await looked(channel, to, sought, "1")
+            await lookup_to_the_end(channel, to, sought, "1")
         body = {"code": 10003, "message": "Unknown Channel"}
         rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
-        assert (await looked(channel, to, sought, "1")).ref is None
+        assert (await lookup_to_the_end(channel, to, sought, "1")).ref is None
 
 
 async def test_a_page_in_place_of_discords_answer_is_no_success() -> None:

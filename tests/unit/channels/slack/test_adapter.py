@@ -20,7 +20,14 @@ from channels.slack.decode import MAX_THREADS, NOT_READ
 from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
 from channels.slack.render import link_in, text_block
 from tests.contract.channel_suite import Desk, Standing, noting, receiving
-from tests.contract.channel_words import APPROVED, CARD, FIRST, call, looked, outgoing_file
+from tests.contract.channel_words import (
+    APPROVED,
+    CARD,
+    FIRST,
+    call,
+    lookup_to_the_end,
+    outgoing_file,
+)
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
 from tests.fakes.bare_context import no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
@@ -976,7 +983,9 @@ async def test_a_lost_answer_is_found_with_a_clock_that_is_an_hour_fast() -> Non
         slack.will("chat.postMessage", Fault(is_lost=True))
         with pytest.raises(DeliveryUnknown):
             await bot.channel.send(to, bot.message("Hi there."))
-        assert (await looked(bot.channel, to, bot.message("Hi there."), mark)).ref is not None
+        assert (
+            await lookup_to_the_end(bot.channel, to, bot.message("Hi there."), mark)
+        ).ref is not None
 
 
 async def test_a_file_whose_answer_was_lost_is_found() -> None:
@@ -986,8 +995,8 @@ async def test_a_file_whose_answer_was_lost_is_found() -> None:
         slack.will("chat.postMessage", Fault(is_lost=True))
         with pytest.raises(DeliveryUnknown):
             await bot.channel.send_file(to, FILE)
-        found = await looked(bot.channel, to, FILE, mark)
-        other = await looked(bot.channel, to, replace(FILE, key="f2"), mark)
+        found = await lookup_to_the_end(bot.channel, to, FILE, mark)
+        other = await lookup_to_the_end(bot.channel, to, replace(FILE, key="f2"), mark)
     assert found.ref is not None
     assert other.ref is None
 

@@ -8,7 +8,7 @@ import pytest
 from channels.slack.emulator.server import BOT, Fault, Person, SlackServer
 from channels.slack.streams import CHECK_S, IDLE_S, LIFE_S, MAX_STARTS, REPEAT_S
 from tests.contract.channel_suite import Desk
-from tests.contract.channel_words import looked
+from tests.contract.channel_words import lookup_to_the_end
 from tests.contract.slack_harness import SETTINGS, standing
 from tests.unit.channels.slack.test_adapter import RunningBot, running
 from zeroclaw import (
@@ -73,7 +73,7 @@ async def test_an_answer_grows_as_a_stream_and_ends_with_its_key() -> None:
         (message,) = slack.bot_messages[team].values()
         assert standing(message).text == "Hello, &lt;!channel>, Ann."
         assert len(standing(message).receipts) == 1
-        found = await looked(bot.channel, to, final, str(to.thread))
+        found = await lookup_to_the_end(bot.channel, to, final, str(to.thread))
         assert found.ref == ref
 
 
@@ -233,11 +233,13 @@ async def test_a_stream_whose_answer_was_lost_is_found_and_becomes_the_answer() 
         slack.will("chat.startStream", Fault(is_lost=True))
         with pytest.raises(DeliveryUnknown):
             await bot.channel.send(to, draft(bot, "one"))
-        found = await looked(bot.channel, to, bot.message("another"), mark)
+        found = await lookup_to_the_end(bot.channel, to, bot.message("another"), mark)
         assert found.ref is not None
         assert texts(slack, team) == ["another"]
         apart = frozenset({found.ref.message})
-        again = await looked(bot.channel, to, bot.message("more", "k2"), mark, apart=apart)
+        again = await lookup_to_the_end(
+            bot.channel, to, bot.message("more", "k2"), mark, apart=apart
+        )
         assert again.ref is None
 
 
@@ -249,7 +251,7 @@ async def test_the_root_of_a_thread_is_not_taken_for_a_lost_stream() -> None:
         assert direct is not None
         root = await slack.upstream("chat.postMessage", BOT, channel=ann.direct, text="New chat")
         to = replace(direct, thread=str(root["ts"]))
-        found = await looked(bot.channel, to, bot.message("hello"), "1700000000.000001")
+        found = await lookup_to_the_end(bot.channel, to, bot.message("hello"), "1700000000.000001")
         assert found.ref is None
         assert "chat.update" not in slack.calls
 

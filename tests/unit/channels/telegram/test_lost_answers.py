@@ -10,7 +10,7 @@ from channels.telegram import lookup
 from channels.telegram.emulator import BadGateway, Hang, Lose, Refuse, TooMany
 from channels.telegram.emulator.account import Chat
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.channel_words import CARD, NONE, looked, outgoing_file
+from tests.contract.channel_words import CARD, NONE, lookup_to_the_end, outgoing_file
 from tests.unit.channels.telegram.stage import Stage, stage
 from zeroclaw import (
     Address,
@@ -38,7 +38,7 @@ async def test_one_that_stands_is_found(fault: BadGateway | Lose) -> None:
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
             await on.channel.send(here, on.outgoing("*hello*"))
-        seen = await looked(on.channel, here, on.outgoing("*hello*"), mark)
+        seen = await lookup_to_the_end(on.channel, here, on.outgoing("*hello*"), mark)
         assert seen.ref == MessageRef(address=here, message=str(chat.from_bot[-1].id))
         assert chat.texts == ["first", "hello"]
         assert len(chat.from_bot[-1].versions) == 1
@@ -50,7 +50,7 @@ async def test_another_process_finds_it_by_the_mark() -> None:
         mark = await lost(on, here)
         again = on.restarted()
         assert again.channel.mark(here) == ""
-        seen = await looked(again.channel, here, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(again.channel, here, on.outgoing("hello"), mark)
         await again.channel.aclose()
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
@@ -63,7 +63,7 @@ async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) ->
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
             await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is None
         assert len(on.telegram.called("editMessageText")) == lookup.PROBES_AHEAD
         assert chat.texts == ["first"]
@@ -76,7 +76,7 @@ async def test_a_lost_card_is_found_with_its_buttons() -> None:
         with pytest.raises(DeliveryUnknown):
             await on.channel.ask(here, CARD)
         buttons = chat.from_bot[-1].buttons
-        seen = await looked(on.channel, here, CARD, mark)
+        seen = await lookup_to_the_end(on.channel, here, CARD, mark)
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
         assert buttons
@@ -92,7 +92,7 @@ async def test_a_lost_file_is_found_by_its_caption() -> None:
         on.telegram.will("sendDocument", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
             await on.channel.send_file(here, file)
-        seen = await looked(on.channel, here, file, mark)
+        seen = await lookup_to_the_end(on.channel, here, file, mark)
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
         assert len(chat.from_bot[-1].versions) == 1
@@ -109,7 +109,7 @@ async def test_of_two_that_were_lost_each_is_found(first: str) -> None:
             await on.channel.send_file(here, file)
         standing = [str(message.id) for message in chat.from_bot[-2:]]
         sought = (text, file) if first == "text" else (file, text)
-        found = [(await looked(on.channel, here, one, mark)).ref for one in sought]
+        found = [(await lookup_to_the_end(on.channel, here, one, mark)).ref for one in sought]
         messages = [ref.message for ref in found if ref is not None]
         assert sorted(messages) == standing
         assert [len(message.versions) for message in chat.from_bot[-2:]] == [1, 1]
@@ -125,7 +125,7 @@ async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
         mark = await lost(on, here)
         ann.upgrades(team)
         with pytest.raises(DeliveryUnknown, match="can't be looked up"):
-            await looked(on.channel, here, on.outgoing("hello"), mark)
+            await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
 
 
 async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:
@@ -136,7 +136,7 @@ async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:
         known = str(chat.from_bot[-1].id)
         await lost(on, here)
         for adapter in (on, on.restarted()):
-            seen = await looked(
+            seen = await lookup_to_the_end(
                 adapter.channel, here, on.outgoing("hello"), mark, apart=frozenset({known})
             )
             assert seen.ref is not None
@@ -157,7 +157,7 @@ async def test_an_old_update_that_comes_again_moves_no_mark_back() -> None:
             on.telegram.redeliver(action)
             await on.telegram.confirmed(action)
             mark = await lost(on, here)
-            seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+            seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
             assert seen.ref is not None
             assert ann.chat.texts[-2:] == ["the first answer", "hello"]
 
@@ -174,7 +174,7 @@ async def test_what_people_write_is_no_place_to_look_at() -> None:
             on.telegram.will("sendMessage", Lose(carried_out=True))
             with pytest.raises(DeliveryUnknown):
                 await on.channel.send(here, on.outgoing("hello"))
-            seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+            seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
             assert seen.ref is not None
             called = [call.message for call in on.telegram.called("editMessageText")]
             assert called == [int(seen.ref.message)]
@@ -192,7 +192,7 @@ async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> Non
         for _ in range(4):
             await on.channel.send(on.address(ann.id), on.outgoing("elsewhere"))
         mark = await lost(on, here)
-        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is not None
         assert team.texts == ["first", "hello"]
 
@@ -211,7 +211,7 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
                 await on.channel.send(bob, on.outgoing(str(number)))
             on.telegram.cut()
             await sending
-        seen = await looked(on.channel, ann, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark)
         assert seen.ref is not None
         assert len(on.telegram.called("editMessageText")) == 1
 
@@ -245,7 +245,7 @@ async def test_a_look_that_fails_may_be_made_again_and_one_that_is_refused_may_n
         mark = await lost(on, here)
         on.telegram.will("editMessageText", fault)
         with pytest.raises(kind) as caught:
-            await looked(on.channel, here, on.outgoing("hello"), mark)
+            await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
         assert type(caught.value) is kind
 
 
@@ -269,10 +269,12 @@ async def test_sent_again_its_number_tells_how_far_to_look() -> None:
         mark = on.channel.mark(here)
         on.telegram.skip_ids(lookup.PROBES_AHEAD + 2)
         await lost(on, here)
-        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is None
         new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
+        seen = await lookup_to_the_end(
+            on.channel, here, on.outgoing("hello"), seen.since, before=new.message
+        )
         assert seen.ref is not None
         assert int(seen.ref.message) == int(new.message) - 1
 
@@ -280,10 +282,14 @@ async def test_sent_again_its_number_tells_how_far_to_look() -> None:
 async def test_sent_again_without_a_gap_nothing_is_left_to_look_at() -> None:
     """It takes no call to know that."""
     async with begun() as (on, _, here):
-        seen = await looked(on.channel, here, on.outgoing("hello"), on.channel.mark(here))
+        seen = await lookup_to_the_end(
+            on.channel, here, on.outgoing("hello"), on.channel.mark(here)
+        )
         calls = len(on.telegram.called("editMessageText"))
         new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
+        seen = await lookup_to_the_end(
+            on.channel, here, on.outgoing("hello"), seen.since, before=new.message
+        )
         assert seen.ref is None
         assert len(on.telegram.called("editMessageText")) == calls
 
@@ -311,7 +317,7 @@ async def test_what_others_write_unheard_leads_further() -> None:
         for number in range(lookup.PROBES_AHEAD + 3):
             ann.says(f"unheard {number}", chat=team)
         await lost(on, here)
-        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is not None
         assert seen.ref.message == str(team.from_bot[-1].id)
 
@@ -323,7 +329,7 @@ async def test_where_too_much_lies_between_it_stays_unknown() -> None:
         mark = await lost(on, ann)
         new = await on.channel.send(ann, on.outgoing("hello"))
         with pytest.raises(DeliveryUnknown):
-            await looked(on.channel, ann, on.outgoing("hello"), mark, before=new.message)
+            await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark, before=new.message)
         assert on.telegram.called("editMessageText") == []
 
 
@@ -334,7 +340,7 @@ async def test_where_nothing_tells_how_far_it_may_stand_most_looks_are_made() ->
         mark = await lost(on, ann)
         await on.channel.send(on.address(on.telegram.person("Bob").id), on.outgoing("hi"))
         with pytest.raises(DeliveryUnknown):
-            await looked(on.channel, ann, on.outgoing("hello"), mark)
+            await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark)
         assert len(on.telegram.called("editMessageText")) == lookup.MAX_PROBES
 
 
@@ -342,10 +348,12 @@ async def test_one_that_comes_after_the_look_is_found_below_the_one_that_was_sen
     """Numbers that were not given yet when they were looked at are looked at again (P1)."""
     async with begun() as (on, _, here):
         mark = on.channel.mark(here)
-        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
         await lost(on, here)  # carried out only now
         new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
+        seen = await lookup_to_the_end(
+            on.channel, here, on.outgoing("hello"), seen.since, before=new.message
+        )
         assert seen.ref is not None
         assert int(seen.ref.message) == int(new.message) - 1
 
@@ -357,10 +365,10 @@ async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> Non
         mark = on.channel.mark(here)
         for number in range(3 * lookup.PROBES_AHEAD):
             await on.channel.send(bob, on.outgoing(str(number)))
-        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
+        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
         await lost(on, here)
         again = on.restarted()
-        seen = await looked(again.channel, here, on.outgoing("hello"), seen.since)
+        seen = await lookup_to_the_end(again.channel, here, on.outgoing("hello"), seen.since)
         await again.channel.aclose()
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
