@@ -41,7 +41,11 @@ _ENTRIES_A_CALL = 10_000  # a full workspace is walked less often than a small o
 _BLOCK = 512  # unit of `st_blocks`, stat(2)
 _KB = 1_024  # unit in proc(5)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+# It is gone, no directory, or another user's, and no command can look into it either.
+_UNSEEN = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}
+    | {errno.ENOTCONN, errno.ESTALE}  # a network file system without its server
+)
 
 
 class DiskUsage(Struct, kw_only=True):
@@ -267,8 +271,9 @@ class _Measurement(Struct):
                     continue
                 try:
                     status = entry.stat(follow_symlinks=False)
-                except OSError:
-                    continue  # it disappeared meanwhile
+                except OSError as error:
+                    _demand_unseen(error)
+                    continue
                 self._visited += 1
                 is_on_disk = status.st_dev == self.device  # other disks don't count
                 if is_on_disk:
@@ -327,22 +332,27 @@ def _open_directory(name: str, directory: int | None) -> int | None:
     """Open a directory; if the daemon owns it without access, give access first.
 
     Raises:
-        ToolFailed: The system has no room to open it.
+        ToolFailed: The system has no room to open it, or fails.
     """
     try:
-        with suppress(PermissionError):
-            return os.open(name, _DIRECTORY, dir_fd=directory)
         with closing_descriptor(os.open(name, os.O_PATH | _DIRECTORY, dir_fd=directory)) as place:
+            with suppress(PermissionError):
+                # By `.`, as a directory that may be read but not entered hides what its names are.
+                return os.open(".", _DIRECTORY, dir_fd=place)
             # chmod the opened directory, not another one that may have taken its name.
             path = Path(f"/proc/self/fd/{place}")
             path.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
             return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        if error.errno in _NO_ROOM:  # secrets in it would go unseen
-            message = f"the workspace can't be measured: {system_words(error)}"
-            raise ToolFailed(message) from error
-    # It is gone, no directory, or another user's, and no command wrote into it.
+        _demand_unseen(error)
     return None
+
+
+def _demand_unseen(error: OSError) -> None:
+    """Refuse to pass over a place that a command might see, as secrets in it would stay unmasked."""
+    if error.errno not in _UNSEEN:
+        message = f"the workspace can't be measured: {system_words(error)}"
+        raise ToolFailed(message) from error
 
 
 def _open_files(pid: int) -> Iterator[os.stat_result]:

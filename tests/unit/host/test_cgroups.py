@@ -12,6 +12,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -396,13 +397,31 @@ def test_a_directory_that_there_is_no_descriptor_for_is_not_passed_over(
     system_open = os.open
 
     def refuse_inner(path: str, flags: int, *, dir_fd: int | None = None) -> int:
-        if dir_fd is not None:
+        if path == "d":
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return system_open(path, flags)
+        return system_open(path, flags, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", refuse_inner)
     with pytest.raises(ToolFailed, match="can't be measured: too many open files"):
         measure(tmp_path)
+
+
+@pytest.mark.needs("unshare")
+@pytest.mark.slow
+def test_a_directory_that_may_only_be_listed_is_not_passed_over(tmp_path: Path) -> None:
+    """A command may leave `.env` in one, for the next command to open again and read."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / ".env").touch()
+    (tmp_path / "d").chmod(0o400)
+    # Nobody lists without entering who may override the modes, as root may.
+    as_plain = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+    look = (
+        "import sys; from pathlib import Path; from zeroclaw.host.quotas import measure;"
+        " print(*(secret.parts for secret in measure(Path(sys.argv[1])).secrets))"
+    )
+    argv = (*(as_plain if os.geteuid() == 0 else ()), sys.executable, "-c", look, str(tmp_path))
+    found = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert found.stdout == "('d', '.env')\n"
 
 
 def test_a_too_deep_tree_makes_the_usage_incomplete(tmp_path: Path) -> None:
