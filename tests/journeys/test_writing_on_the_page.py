@@ -168,6 +168,25 @@ async def test_another_answer_leaves_the_focus_where_it_is(tmp_path: Path) -> No
         await expect(toggle).to_be_focused()
 
 
+async def test_a_button_that_disappears_passes_the_focus_on(tmp_path: Path) -> None:
+    """Stop to Send at the end of an answer, and the way to the newest message to the conversation."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in(size=(700, 500))
+        gate = world.model.gate()
+        world.model.say("Line.\n\n" * 40, gate, "The end.")
+        await page.say("count")
+        await expect(page.draft).to_contain_text("Line.")
+        await page.button("Stop").focus()
+        gate.open()
+        await expect(page.answers).to_contain_text("The end.")
+        await expect(page.button("Send")).to_be_focused()
+        await page.page.locator("#scroller").evaluate("scroller => { scroller.scrollTop = 0; }")
+        await page.button("newest ↓").focus()
+        await page.page.keyboard.press("Enter")
+        await expect(page.button("newest ↓")).to_be_hidden()
+        await expect(page.page.locator("#scroller")).to_be_focused()
+
+
 async def test_a_countdown_is_not_read_aloud_every_second(tmp_path: Path) -> None:
     """The conversation is a live region; a timer in it is none."""
     async with browsing(tmp_path) as world:

@@ -157,9 +157,12 @@ function showWork() {
   const isAtWork = isConnected && isBusy;
   byId("typing").hidden = !isAtWork || isDraftLast || items.hasOpenCard();
   const isEmpty = !textField.value.trim() && nextFiles.isEmpty;
-  byId("send").disabled = nextFiles.isUploading;
-  byId("stop").hidden = !(isAtWork && isEmpty);
-  byId("send").hidden = isAtWork && isEmpty;
+  const [send, stop] = [byId("send"), byId("stop")];
+  const hasFocus = [send, stop].includes(document.activeElement);
+  send.disabled = nextFiles.isUploading;
+  stop.hidden = !(isAtWork && isEmpty);
+  send.hidden = isAtWork && isEmpty;
+  if (hasFocus) (send.hidden ? stop : send).focus();
 }
 
 function showToast(message) {
@@ -228,7 +231,10 @@ for (const type of ["keydown", "wheel"]) {
 new ResizeObserver(() => {
   if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
 }).observe(scroller);
-byId("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scrollHeight; });
+byId("latest").addEventListener("click", () => {
+  scroller.scrollTop = scroller.scrollHeight;
+  scroller.focus({ preventScroll: true }); // the button disappears
+});
 
 /* --- buttons that move under the pointer ------------------------------------------------------ */
 
@@ -327,6 +333,7 @@ textField.value = sessionStorage.getItem(TEXT_KEY) ?? "";
 nextFiles.files = JSON.parse(sessionStorage.getItem(FILES_KEY) ?? "[]");
 nextFiles.draw();
 fitHeight();
+
 function storeUnfinished() {
   try {
     sessionStorage.setItem(FILES_KEY, JSON.stringify(nextFiles.ready));
