@@ -47,12 +47,12 @@ def in_server(**fields: object) -> Json:
 
 
 def envelope(event: Json, me: Bot = ME) -> Envelope:
-    taken = decode.message(event, me, {"21": "20"})
-    assert isinstance(taken, Envelope)
-    return taken
+    result = decode.message(event, me, {"21": "20"})
+    assert isinstance(result, Envelope)
+    return result
 
 
-def said(event: Json, me: Bot = ME) -> Said:
+def said_body(event: Json, me: Bot = ME) -> Said:
     body = envelope(event, me).body
     assert isinstance(body, Said)
     return body
@@ -71,7 +71,7 @@ def test_a_direct_message_is_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "why"),
+    ("event", "reason"),
     [
         (message(author=BOT), "by a bot or without an author"),
         (message(author={**ANN, "system": True}), "by a bot or without an author"),
@@ -83,70 +83,70 @@ def test_a_direct_message_is_whole() -> None:
         (in_server(), "in a server, not for the bot"),
     ],
 )
-def test_what_no_person_said_to_the_bot_is_passed_over(event: Json, why: str) -> None:
-    """A forged author can't be: Discord writes it, and webhooks and bots are told apart (P4)."""
-    assert decode.message(event, ME, {}) == Skipped(reason=why)
+def test_messages_not_meant_for_the_bot_are_skipped(event: Json, reason: str) -> None:
+    """The author can't be forged: Discord sets it, and marks webhooks and bots (P4)."""
+    assert decode.message(event, ME, {}) == Skipped(reason=reason)
 
 
-def test_in_servers_a_mention_a_reply_and_an_open_channel_are_taken() -> None:
-    """A thread of such a channel too; nothing at all where servers are off."""
+def test_in_servers_mentions_replies_and_open_channels_are_decoded() -> None:
+    """So are threads of such a channel; nothing is with servers off."""
     called = in_server(mentions=[BOT], content="<@99>, hello")
     answered = in_server(type=19, referenced_message={"author": BOT, "content": "x"})
     assert envelope(called).address == SERVER
-    assert said(called).text == "hello"
-    assert said(answered).text == "[in reply to what you wrote:]\n> x\n\nhello"
-    assert said(answered).own == "hello"
-    assert said(in_server(), ALL).text == "hello"
-    assert said(in_server(), ONE).text == "hello"
-    assert said(in_server(channel_id="21"), ONE).text == "hello"
+    assert said_body(called).text == "hello"
+    assert said_body(answered).text == "[in reply to what you wrote:]\n> x\n\nhello"
+    assert said_body(answered).own == "hello"
+    assert said_body(in_server(), ALL).text == "hello"
+    assert said_body(in_server(), ONE).text == "hello"
+    assert said_body(in_server(channel_id="21"), ONE).text == "hello"
     assert decode.message(called, OFF, {}) == Skipped(reason="in a server")
 
 
-def test_a_mention_opens_a_thread_where_that_is_wanted() -> None:
-    """What follows there needs no mention, and a thread of the channel is a place in it too."""
+def test_a_mention_opens_a_thread_if_configured() -> None:
+    """Later messages there need no mention, and a thread of the channel is a chat, too."""
     threads = replace(ME, threads=True)
     called = in_server(mentions=[BOT], content="<@99>, hello")
-    begun = envelope(called, threads)
-    assert begun.address == replace(SERVER, thread="1")
-    assert begun.position == Position(scope="20", cursor="20/1")
-    within = in_server(id="2", channel_id="21")
-    assert decode.message(within, threads, {"21": "20"}) == Skipped(
+    opened = envelope(called, threads)
+    assert opened.address == replace(SERVER, thread="1")
+    assert opened.position == Position(scope="20", cursor="20/1")
+    in_thread = in_server(id="2", channel_id="21")
+    assert decode.message(in_thread, threads, {"21": "20"}) == Skipped(
         reason="in a server, not for the bot"
     )
-    taken = decode.message(within, threads, {"21": "20"}, read={"21"})
-    assert isinstance(taken, Envelope)
-    assert taken.address == replace(SERVER, thread="21")
-    assert taken.position == Position(scope="21", cursor="21/2")
+    event = decode.message(in_thread, threads, {"21": "20"}, read={"21"})
+    assert isinstance(event, Envelope)
+    assert event.address == replace(SERVER, thread="21")
+    assert event.position == Position(scope="21", cursor="21/2")
     changed = decode.edited({**called, "edited_timestamp": "2026-01-01T12:00:00"}, threads, {})
-    gone = decode.deleted(
+    deletion = decode.deleted(
         {"id": "2", "channel_id": "21", "guild_id": "3"}, threads, "7", {"21": "20"}
     )
     assert isinstance(changed, Envelope)
-    assert isinstance(gone, Envelope)
+    assert isinstance(deletion, Envelope)
     assert changed.address == replace(SERVER, thread="1")
-    assert gone.address == replace(SERVER, thread="21")
+    assert deletion.address == replace(SERVER, thread="21")
     assert envelope(message(), threads).address == DIRECT
 
 
-def test_a_name_that_others_chose_is_no_word_of_who_mentions_them() -> None:
-    """Else an address in it would count as one that the person dictated (P3)."""
+def test_a_mentioned_persons_name_is_not_the_writers_own_words() -> None:
+    """Otherwise an address in it would count as one that the writer dictated (P3)."""
     eve = {"id": "8", "global_name": "Eve https://evil.example/"}
-    told = message(content="ask <@8> how it went", mentions=[eve])
-    assert said(told).text == "ask @Eve_https://evil.example/ how it went"
+    mentioning = message(content="ask <@8> how it went", mentions=[eve])
+    assert said_body(mentioning).text == "ask @Eve_https://evil.example/ how it went"
 
 
-def test_names_stand_in_place_of_ids_and_a_bare_call_stays() -> None:
-    """A name is one line without brackets, whatever somebody calls themselves."""
+def test_names_replace_ids_and_a_bare_mention_stays() -> None:
+    """Any display name becomes one line without brackets."""
     mentions = [BOT, {"id": "8", "username": "x" * 80}]
-    assert said(message(content="<@99>", mentions=mentions)).text == "@zero"
-    assert said(message(content="hi <@!8> <@5>", mentions=mentions)).text == (
+    assert said_body(message(content="<@99>", mentions=mentions)).text == "@zero"
+    assert said_body(message(content="hi <@!8> <@5>", mentions=mentions)).text == (
         f"hi @{'x' * 63}… <@5>"
     )
     assert decode.name_of({}) == "somebody"
     assert decode.name_of({"id": "4"}) == "4"
 
 
-def test_a_slash_and_a_word_is_a_command_unless_it_was_passed_on() -> None:
+def test_a_slash_and_a_word_is_a_command_unless_forwarded() -> None:
     assert envelope(message(content="/Stop")).body == Command(name="stop")
     assert envelope(message(content="/tool a  b")).body == Command(name="tool", rest="a  b")
     snapshots: list[Json] = [{"message": {"content": "/stop"}}, {"message": {}}]
@@ -155,7 +155,7 @@ def test_a_slash_and_a_word_is_a_command_unless_it_was_passed_on() -> None:
     assert envelope(passed_on).alone
 
 
-def test_what_is_forwarded_is_whole() -> None:
+def test_a_forwarded_message_is_complete() -> None:
     """Files and stickers go with it, and bots write embeds."""
     file = {"id": "5", "filename": "a.txt", "content_type": "text/plain", "size": 3}
     embeds = [{"title": "Build 7", "description": "failed"}, {"title": 7}]
@@ -171,29 +171,29 @@ def test_what_is_forwarded_is_whole() -> None:
     ]
     event = message(content="", message_reference={"type": 1}, message_snapshots=parts)
     words = "[forwarded message]\nBuild 7\nfailed\nlook\n[sticker wave]"
-    assert said(event) == Said(text=words, own="")
+    assert said_body(event) == Said(text=words, own="")
     assert [attachment.reference for attachment in envelope(event).attachments] == ["10/1/5"]
     answered = message(referenced_message={"author": BOT, "content": "", "embeds": embeds})
-    assert "> Build 7\n> failed" in said(answered).text
+    assert "> Build 7\n> failed" in said_body(answered).text
 
 
 def test_a_poll_is_its_question_and_its_options() -> None:
     options = [{"poll_media": {"text": "yes"}}, {"poll_media": {"text": "no]"}}, {}]
     event = message(content="", poll={"question": {"text": "Lunch?"}, "answers": options})
-    assert said(event).text == "[poll: Lunch? Options: yes; no); ]"
+    assert said_body(event).text == "[poll: Lunch? Options: yes; no); ]"
     long = message(content="", poll={"question": {"text": "q" * 300}, "answers": options[:1]})
-    assert said(long).text == f"[poll: {'q' * 300} Options: yes]"
+    assert said_body(long).text == f"[poll: {'q' * 300} Options: yes]"
 
 
-def test_what_is_answered_is_quoted_shortly() -> None:
+def test_a_replied_message_is_quoted_shortly() -> None:
     event = message(type=19, referenced_message={"author": ANN, "content": "y" * 2000})
-    assert said(event).text == (
+    assert said_body(event).text == (
         f'[in reply to what "Ann (the) first" wrote:]\n> {"y" * 1000}…\n\nhello'
     )
-    assert said(message(referenced_message={"author": ANN, "content": ""})).text == "hello"
+    assert said_body(message(referenced_message={"author": ANN, "content": ""})).text == "hello"
 
 
-def test_files_are_known_by_where_they_stand() -> None:
+def test_files_are_referenced_by_their_message() -> None:
     """Their addresses end after a day."""
     files = [
         {"id": "5", "filename": "a.txt", "content_type": "text/plain", "size": 3},
@@ -205,29 +205,32 @@ def test_files_are_known_by_where_they_stand() -> None:
         Attachment(reference="10/1/6", name="file", media_type="application/octet-stream"),
     )
     stickers = message(content="", sticker_items=[{"name": "wave"}])
-    assert said(stickers).text == "[sticker wave]"
+    assert said_body(stickers).text == "[sticker wave]"
 
 
 def test_a_reply_brings_the_files_that_it_is_about() -> None:
-    """Apart from those of its own."""
+    """They are apart from its own."""
     answered = {"id": "3", "channel_id": "10", "author": ANN, "attachments": [{"id": "5"}]}
-    taken = envelope(message(attachments=[{"id": "6"}], referenced_message=answered))
-    assert isinstance(taken.body, Said)
-    found = [[one.reference for one in of] for of in (taken.attachments, taken.body.quoted)]
-    assert found == [["10/1/6"], ["10/3/5"]]
+    reply = envelope(message(attachments=[{"id": "6"}], referenced_message=answered))
+    assert isinstance(reply.body, Said)
+    references = [
+        [attachment.reference for attachment in attachments]
+        for attachments in (reply.attachments, reply.body.quoted)
+    ]
+    assert references == [["10/1/6"], ["10/3/5"]]
 
 
 def test_an_edit_carries_its_version() -> None:
     event = message(edited_timestamp="2026-01-01T12:00:00", content="bye")
-    taken = decode.edited(event, ME, {})
-    assert isinstance(taken, Envelope)
-    assert taken.body == Edited(message="1", said=Said(text="bye"))
-    assert taken.dedup == ("edit/10/1/2026-01-01T12:00:00",)
-    assert taken.sent_at == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    result = decode.edited(event, ME, {})
+    assert isinstance(result, Envelope)
+    assert result.body == Edited(message="1", said=Said(text="bye"))
+    assert result.dedup == ("edit/10/1/2026-01-01T12:00:00",)
+    assert result.sent_at == datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("event", "me", "why"),
+    ("event", "me", "reason"),
     [
         (message(), ME, "an edit by a bot or without an author"),
         (message(author=BOT, edited_timestamp="1"), ME, "an edit by a bot or without an author"),
@@ -235,21 +238,21 @@ def test_an_edit_carries_its_version() -> None:
         (in_server(edited_timestamp="1"), OFF, "an edit without text"),
     ],
 )
-def test_an_edit_that_says_nothing_is_passed_over(event: Json, me: Bot, why: str) -> None:
-    assert decode.edited(event, me, {}) == Skipped(reason=why)
+def test_an_edit_without_text_is_skipped(event: Json, me: Bot, reason: str) -> None:
+    assert decode.edited(event, me, {}) == Skipped(reason=reason)
 
 
 WRITTEN = "2026-01-01T12:00:00+00:00"
 
 
 def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
-    """For ingress, if it knows none such; what was written since may be read already."""
+    """Ingress admits it if it does not know the message; later messages may already be read."""
     called = in_server(mentions=[BOT], content="<@99>, hello", timestamp=WRITTEN)
     edited = {**called, "edited_timestamp": "2026-01-02T12:00:00+00:00"}
     at = datetime(2026, 1, 2, 12, tzinfo=UTC)
     assert decode.as_new(edited, ME, {}, ()) == replace(envelope(called), sent_at=at)
-    read = {str(called["channel_id"])}
-    assert decode.as_new(edited, ME, {}, read) == replace(
+    read_chats = {str(called["channel_id"])}
+    assert decode.as_new(edited, ME, {}, read_chats) == replace(
         envelope(called), position=None, sent_at=at
     )
 
@@ -266,24 +269,24 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     ],
 )
 def test_other_edits_are_no_new_message(fields: Json) -> None:
-    """In private all is known; of what is older nobody may know whether it was answered."""
+    """In private all messages are known; whether an older message was answered may be unknown."""
     called = in_server(mentions=[BOT], timestamp=WRITTEN, edited_timestamp=WRITTEN)
     assert decode.as_new(called, ME, {}, ()) is not None
     assert decode.as_new({**called, **fields}, ME, {}, ()) is None
 
 
-def test_a_deletion_is_its_writers() -> None:
-    """Discord does not say whose message it was, so one that is not remembered is passed over."""
-    taken = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7", {})
-    assert isinstance(taken, Envelope)
-    assert taken.body == Deleted(message="1")
-    assert (taken.address, taken.sender.id) == (SERVER, "7")
-    passed = decode.deleted({"id": "1", "channel_id": "20"}, ME, "", {})
-    assert passed == Skipped(reason="a deletion of an unknown message")
+def test_a_deletion_counts_as_the_writers() -> None:
+    """Discord does not name the writer, so a deletion of an unknown message is skipped."""
+    event = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7", {})
+    assert isinstance(event, Envelope)
+    assert event.body == Deleted(message="1")
+    assert (event.address, event.sender.id) == (SERVER, "7")
+    skipped = decode.deleted({"id": "1", "channel_id": "20"}, ME, "", {})
+    assert skipped == Skipped(reason="a deletion of an unknown message")
 
 
-def test_a_mention_of_the_bots_own_role_calls_it() -> None:
-    """Discord offers the role beside the name; a role that the bot has among others calls nobody."""
+def test_a_mention_of_the_bots_own_role_is_a_mention_of_the_bot() -> None:
+    """Discord offers the role beside the name; a role that the bot shares with others does not count."""
     server = {
         "roles": [
             {"id": "5", "tags": {"bot_id": "99"}},
@@ -294,16 +297,16 @@ def test_a_mention_of_the_bots_own_role_calls_it() -> None:
     me = replace(ME, roles=decode.own_role(server, ME))
     assert me.roles == {"5"}
     called = in_server(mention_roles=["5"], content="<@&5>, hello <@&6>")
-    assert said(called, me) == Said(text="hello <@&6>")
+    assert said_body(called, me) == Said(text="hello <@&6>")
     for others in (["6"], "5", None):
-        passed = decode.message(in_server(mention_roles=others), me, {})
-        assert passed == Skipped(reason="in a server, not for the bot")
+        skipped = decode.message(in_server(mention_roles=others), me, {})
+        assert skipped == Skipped(reason="in a server, not for the bot")
 
 
 # --- interactions --------------------------------------------------------------------------------
 
 
-def acted(kind: int, data: Json, **fields: object) -> Interaction | None:
+def interaction_of(kind: int, data: Json, **fields: object) -> Interaction | None:
     whole: Json = {
         "id": "50",
         "token": "secret-token",
@@ -323,54 +326,63 @@ CARD = MessageRef(address=SERVER, message="30")
 
 
 def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
-    found = acted(3, {"custom_id": cards.data(ApprovalId("a1"), "once")})
-    assert found is not None
-    assert found.envelope is not None
-    assert found.envelope.body == Pressed(approval=ApprovalId("a1"), choice="once", card=CARD)
-    assert found.envelope.dedup == ("interaction/50",)
-    assert (found.kind, found.language, found.application) == ("press", "de", "98")
-    assert "secret-token" not in repr(found)
+    interaction = interaction_of(3, {"custom_id": cards.data(ApprovalId("a1"), "once")})
+    assert interaction is not None
+    assert interaction.envelope is not None
+    assert interaction.envelope.body == Pressed(approval=ApprovalId("a1"), choice="once", card=CARD)
+    assert interaction.envelope.dedup == ("interaction/50",)
+    assert (interaction.kind, interaction.language, interaction.application) == (
+        "press",
+        "de",
+        "98",
+    )
+    assert "secret-token" not in repr(interaction)
 
 
-def test_a_form_carries_the_reason_however_deep_it_lies() -> None:
+def test_a_form_carries_the_reason_at_any_depth() -> None:
     form = cards.form("why?", "Reason", ApprovalId("a1"))["custom_id"]
     old = [{"components": [{"value": " too early "}]}]
     new = [{"component": {"value": "too early"}}]
     denied = Pressed(approval=ApprovalId("a1"), choice="deny", reason="too early", card=CARD)
     for rows in (old, new):
-        found = acted(5, {"custom_id": form, "components": rows})
-        assert found is not None
-        assert found.envelope is not None
-        assert found.envelope.body == denied
-    assert acted(5, {"custom_id": form, "components": [{"component": {"value": " "}}]}) is None
+        interaction = interaction_of(5, {"custom_id": form, "components": rows})
+        assert interaction is not None
+        assert interaction.envelope is not None
+        assert interaction.envelope.body == denied
+    assert (
+        interaction_of(5, {"custom_id": form, "components": [{"component": {"value": " "}}]})
+        is None
+    )
 
 
 def test_a_press_without_a_card_or_in_a_direct_chat_is_a_press_too() -> None:
     carried = {"custom_id": cards.data(ApprovalId("a1"), "deny")}
-    found = acted(3, carried, message=None, member=None, user=ANN, guild_id=None)
-    assert found is not None
-    assert found.envelope is not None
-    assert found.envelope.address == DIRECT
-    assert found.envelope.body == Pressed(approval=ApprovalId("a1"), choice="deny")
+    interaction = interaction_of(3, carried, message=None, member=None, user=ANN, guild_id=None)
+    assert interaction is not None
+    assert interaction.envelope is not None
+    assert interaction.envelope.address == DIRECT
+    assert interaction.envelope.body == Pressed(approval=ApprovalId("a1"), choice="deny")
 
 
-def test_slash_commands_are_commands_and_a_question_is_said() -> None:
-    asked = acted(2, {"name": "ask", "options": [{"name": "question", "value": " what? "}]})
-    stopped = acted(
+def test_slash_commands_are_commands_and_ask_is_a_message() -> None:
+    interaction = interaction_of(
+        2, {"name": "ask", "options": [{"name": "question", "value": " what? "}]}
+    )
+    stopped = interaction_of(
         2, {"name": "Tool", "type": 1, "options": [{"name": "arguments", "value": "x"}]}
     )
-    assert asked is not None
-    assert asked.envelope is not None
-    assert (asked.envelope.body, asked.echo) == (Said(text="what?"), "what?")
+    assert interaction is not None
+    assert interaction.envelope is not None
+    assert (interaction.envelope.body, interaction.echo) == (Said(text="what?"), "what?")
     assert stopped is not None
     assert stopped.envelope is not None
     assert stopped.envelope.body == Command(name="tool", rest="x")
 
 
-def test_a_receipts_button_shows_what_it_stands_for() -> None:
-    found = acted(3, {"custom_id": "zc:v:zc-receipt-1-abc"})
-    assert found is not None
-    assert (found.envelope, found.shows) == (None, "zc-receipt-1-abc")
+def test_a_receipts_button_carries_the_receipt() -> None:
+    interaction = interaction_of(3, {"custom_id": "zc:v:zc-receipt-1-abc"})
+    assert interaction is not None
+    assert (interaction.envelope, interaction.shows) == (None, "zc-receipt-1-abc")
 
 
 @pytest.mark.parametrize(
@@ -387,13 +399,13 @@ def test_a_receipts_button_shows_what_it_stands_for() -> None:
         (4, {}),
     ],
 )
-def test_what_is_not_ours_is_nothing(kind: int, data: Json) -> None:
-    assert acted(kind, data) is None
+def test_foreign_interactions_are_ignored(kind: int, data: Json) -> None:
+    assert interaction_of(kind, data) is None
 
 
-def test_an_interaction_of_nobody_is_nothing() -> None:
-    assert acted(3, {"custom_id": cards.data(ApprovalId("a1"), "once")}, token="") is None
-    assert acted(3, {}, member={"user": BOT}) is None
+def test_an_interaction_without_a_user_is_ignored() -> None:
+    assert interaction_of(3, {"custom_id": cards.data(ApprovalId("a1"), "once")}, token="") is None
+    assert interaction_of(3, {}, member={"user": BOT}) is None
 
 
 USED: Json = {"name": "ask", "options": [{"name": "question", "value": "what?"}]}
@@ -404,74 +416,74 @@ ALONE: Json = {"member": None, "user": ANN, "guild_id": None}
 @pytest.mark.parametrize(
     "where", [{**ALONE, "context": 2}, {"authorizing_integration_owners": {"1": "900"}}]
 )
-def test_a_command_where_the_bot_is_no_member_is_answered_to_its_user_alone(where: Json) -> None:
-    """Somebody who installed the app can use it with a friend or on a strange server; it was taken."""
-    found = acted(2, USED, **where)
-    assert found is not None
-    assert (found.envelope, found.shows) == (None, decode.NOT_HERE.to("de"))
+def test_a_command_where_the_bot_is_no_member_is_answered_only_to_its_user(where: Json) -> None:
+    """A user who installed the app can use it with a friend or on a strange server; it used to be admitted."""
+    interaction = interaction_of(2, USED, **where)
+    assert interaction is not None
+    assert (interaction.envelope, interaction.shows) == (None, decode.NOT_HERE.to("de"))
     press = {"custom_id": cards.data(ApprovalId("a1"), "once")}
-    assert acted(3, press, **where) is None
-    assert acted(4, USED, **where) is None
+    assert interaction_of(3, press, **where) is None
+    assert interaction_of(4, USED, **where) is None
 
 
 @pytest.mark.parametrize(
     "where", [{**ALONE, "context": 1}, {"authorizing_integration_owners": {"0": "100", "1": "900"}}]
 )
-def test_a_command_where_the_bot_is_a_member_is_taken(where: Json) -> None:
-    found = acted(2, USED, **where)
-    assert found is not None
-    assert found.envelope is not None
+def test_a_command_where_the_bot_is_a_member_is_decoded(where: Json) -> None:
+    interaction = interaction_of(2, USED, **where)
+    assert interaction is not None
+    assert interaction.envelope is not None
 
 
 SEE, SEND, SEND_IN_THREADS, ADMINISTRATOR = 1 << 10, 1 << 11, 1 << 38, 1 << 3
 
 
 @pytest.mark.parametrize("may", [SEE, SEND, SEND_IN_THREADS])
-def test_a_question_where_no_answer_can_stand_is_not_taken(may: int) -> None:
-    """People can use the commands in channels that are closed to the bot; nobody saw an answer there."""
-    found = acted(2, USED, app_permissions=str(may))
-    assert found is not None
-    assert (found.envelope, found.shows) == (None, decode.NOT_HERE.to("de"))
+def test_a_question_where_the_bot_may_not_write_is_refused(may: int) -> None:
+    """People can use the commands in channels that are closed to the bot, where no answer appears."""
+    interaction = interaction_of(2, USED, app_permissions=str(may))
+    assert interaction is not None
+    assert (interaction.envelope, interaction.shows) == (None, decode.NOT_HERE.to("de"))
     for kind, data in ((3, {"custom_id": cards.data(ApprovalId("a1"), "once")}), (2, STOP)):
-        taken = acted(kind, data, app_permissions=str(may))
-        assert taken is not None
-        assert taken.envelope is not None
-    direct = acted(2, USED, **ALONE, context=0, app_permissions="0")
+        interaction = interaction_of(kind, data, app_permissions=str(may))
+        assert interaction is not None
+        assert interaction.envelope is not None
+    direct = interaction_of(2, USED, **ALONE, context=0, app_permissions="0")
     assert direct is not None
     assert direct.envelope is not None
 
 
-def test_no_question_is_taken_in_servers_that_are_ignored() -> None:
-    asked: Json = {"id": "50", "token": "secret-token", "type": 2, "channel_id": "20", "data": USED}
-    found = decode.interaction({**asked, "guild_id": "3", "member": {"user": ANN}}, OFF, {})
-    assert found is not None
-    assert (found.envelope, found.shows) == (None, decode.NOT_HERE.to("en"))
+def test_questions_in_ignored_servers_are_refused() -> None:
+    raw: Json = {"id": "50", "token": "secret-token", "type": 2, "channel_id": "20", "data": USED}
+    interaction = decode.interaction({**raw, "guild_id": "3", "member": {"user": ANN}}, OFF, {})
+    assert interaction is not None
+    assert (interaction.envelope, interaction.shows) == (None, decode.NOT_HERE.to("en"))
 
 
 @pytest.mark.parametrize(
     ("parents", "may", "may_not"),
     [({}, SEND, SEND_IN_THREADS), ({"20": "19"}, SEND_IN_THREADS, SEND)],
 )
-def test_channels_and_threads_have_permissions_of_their_own(
+def test_channels_and_threads_have_separate_permissions(
     parents: Mapping[str, str], may: int, may_not: int
 ) -> None:
-    """A channel of announcements is closed by the one, and leaves everybody the other."""
-    asked: Json = {"id": "50", "token": "secret-token", "type": 2, "channel_id": "20", "data": USED}
-    asked |= {"guild_id": "3", "member": {"user": ANN}}
+    """An announcement channel denies the one, and allows everyone the other."""
+    raw: Json = {"id": "50", "token": "secret-token", "type": 2, "channel_id": "20", "data": USED}
+    raw |= {"guild_id": "3", "member": {"user": ANN}}
     for bits, is_taken in ((may, True), (may_not, False)):
-        found = decode.interaction({**asked, "app_permissions": str(SEE | bits)}, ME, parents)
-        assert found is not None
-        assert (found.envelope is not None) is is_taken
+        interaction = decode.interaction({**raw, "app_permissions": str(SEE | bits)}, ME, parents)
+        assert interaction is not None
+        assert (interaction.envelope is not None) is is_taken
 
 
 @pytest.mark.parametrize("may", [SEE | SEND, ADMINISTRATOR, "many", None])
-def test_a_question_where_an_answer_may_stand_is_taken(may: object) -> None:
-    found = acted(2, USED, app_permissions=str(may))
-    assert found is not None
-    assert found.envelope is not None
+def test_a_question_where_the_bot_may_write_is_decoded(may: object) -> None:
+    interaction = interaction_of(2, USED, app_permissions=str(may))
+    assert interaction is not None
+    assert interaction.envelope is not None
 
 
-# --- odd JSON ------------------------------------------------------------------------------------
+# --- malformed JSON ------------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(
     [
@@ -499,16 +511,16 @@ KEYS = st.sampled_from(
         "message_reference",
     ]
 )
-ODD = st.recursive(
+ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats(allow_nan=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6),
     max_leaves=20,
 )
 
 
-@given(event=st.dictionaries(KEYS, ODD))
+@given(event=st.dictionaries(KEYS, ANY_JSON))
 def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
-    """A malformed event is passed over, and what follows it is heard (P9)."""
+    """A malformed event is skipped, and later events are received (P9)."""
     whole: Json = {**message(), **event}
     for me in (ME, ALL):
         decode.message(whole, me, {})
@@ -519,7 +531,7 @@ def test_no_event_breaks_decoding(event: dict[str, object]) -> None:
         decode.interaction({"type": 3, "token": "t", "user": ANN, **whole}, me, {})
 
 
-def test_fields_of_odd_shapes_read_as_nothing() -> None:
+def test_fields_of_wrong_types_are_ignored() -> None:
     assert parse_json(b"{") is None
     assert parse_json(b"[" * 100_000) is None
     assert parse_json(b'{"a": 1}') == {"a": 1}
@@ -532,7 +544,7 @@ def test_fields_of_odd_shapes_read_as_nothing() -> None:
     assert not is_snowflake("1" * 21)
 
 
-def test_a_cursor_says_in_which_channel_and_how_far() -> None:
+def test_a_cursor_holds_channel_and_message() -> None:
     assert decode.read_cursor(decode.cursor("10", "1")) == ("10", 1)
     assert decode.read_cursor("10") is None
     assert decode.read_cursor("10/x") is None

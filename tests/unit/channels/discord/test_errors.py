@@ -15,12 +15,12 @@ from zeroclaw import (
 )
 
 
-def answer(status: int, said: object = None, **headers: str) -> ZeroclawError:
-    return refused("d", status, b"<html>" if said is None else json.dumps(said).encode(), headers)
+def answer(status: int, body: object = None, **headers: str) -> ZeroclawError:
+    return refused("d", status, b"<html>" if body is None else json.dumps(body).encode(), headers)
 
 
 @pytest.mark.parametrize(
-    ("said", "headers", "wait_s"),
+    ("body", "headers", "wait_s"),
     [
         ({"retry_after": 0.3}, {}, 0.3),
         ({"retry_after": 7, "global": True}, {}, 7),
@@ -30,14 +30,16 @@ def answer(status: int, said: object = None, **headers: str) -> ZeroclawError:
         ({"retry_after": 1e9}, {}, 86_400),
     ],
 )
-def test_a_wait_is_what_discord_says(said: object, headers: dict[str, str], wait_s: float) -> None:
-    error = answer(429, said, **headers)
+def test_a_wait_is_the_one_that_discord_gives(
+    body: object, headers: dict[str, str], wait_s: float
+) -> None:
+    error = answer(429, body, **headers)
     assert isinstance(error, RateLimited)
     assert error.retry_after_s == wait_s
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "kind"),
+    ("status", "body", "kind"),
     [
         (500, None, DeliveryUnknown),
         (502, None, DeliveryUnknown),
@@ -51,26 +53,26 @@ def test_a_wait_is_what_discord_says(said: object, headers: dict[str, str], wait
         (400, {"message": "Invalid Form Body", "code": 50035}, ChannelRejected),
     ],
 )
-def test_each_refusal_says_who_acts_next(status: int, said: object, kind: type[Exception]) -> None:
-    """One 401 or 404 of one call is not the end of the account."""
-    assert type(answer(status, said)) is kind
+def test_each_refusal_says_who_acts_next(status: int, body: object, kind: type[Exception]) -> None:
+    """A single call's 401 or 404 does not condemn the account."""
+    assert type(answer(status, body)) is kind
 
 
 @pytest.mark.parametrize(
     ("code", "gone"), [(10008, True), (50005, True), (50083, True), (1, False)]
 )
-def test_what_can_no_longer_be_edited_is_gone(code: int, gone: bool) -> None:
+def test_a_message_that_can_no_longer_be_edited_is_gone(code: int, gone: bool) -> None:
     error = answer(400, {"message": "No", "code": code})
     assert isinstance(error, ChannelRejected)
     assert error.gone is gone
 
 
-def test_a_long_refusal_is_cut_and_on_one_line_of_ours() -> None:
+def test_a_long_refusal_is_cut_to_one_line() -> None:
     assert len(str(answer(400, {"message": "X" * 5_000}))) < 250
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "says"),
+    ("code", "kind", "message"),
     [
         (4004, ChannelUnauthorized, "does not accept the token"),
         (4014, ChannelUnauthorized, "turn on Message Content Intent"),
@@ -81,13 +83,13 @@ def test_a_long_refusal_is_cut_and_on_one_line_of_ours() -> None:
     ],
 )
 def test_a_gateway_that_closes_for_good_says_what_to_do(
-    code: int | None, kind: type[Exception], says: str
+    code: int | None, kind: type[Exception], message: str
 ) -> None:
     error = closed("d", code)
     assert type(error) is kind
-    assert says in str(error)
+    assert message in str(error)
     assert "\n" not in str(error)
 
 
-def test_a_thread_that_is_open_already_is_told_apart() -> None:
+def test_an_already_open_thread_is_distinguished() -> None:
     assert isinstance(answer(400, {"code": 160004}), ThreadExists)

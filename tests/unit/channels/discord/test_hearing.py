@@ -42,7 +42,7 @@ def words(count: int, start: int = 0) -> list[object]:
 # --- connections ---------------------------------------------------------------------------------
 
 
-async def test_a_connection_that_is_cut_is_resumed_and_what_was_missed_comes_once() -> None:
+async def test_a_cut_connection_is_resumed_and_missed_events_arrive_once() -> None:
     """In order, by the same session (P1, P2)."""
     async with rigged() as rig:
         ann = rig.discord.person("ann")
@@ -58,7 +58,7 @@ async def test_a_connection_that_is_cut_is_resumed_and_what_was_missed_comes_onc
     assert len(rig.desk.arrived) == 6
 
 
-async def test_a_gateway_that_is_shut_for_a_while_is_tried_again() -> None:
+async def test_a_temporarily_closed_gateway_is_tried_again() -> None:
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
@@ -72,8 +72,8 @@ async def test_a_gateway_that_is_shut_for_a_while_is_tried_again() -> None:
     assert rig.discord.resumes == 1
 
 
-async def test_a_session_that_is_gone_begins_anew_and_the_histories_are_read() -> None:
-    """The gateway tells nothing again then; what was said meanwhile arrives all the same (P1)."""
+async def test_a_lost_session_begins_anew_and_the_histories_are_read() -> None:
+    """The gateway repeats no events then; messages sent meanwhile arrive all the same (P1)."""
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
@@ -88,8 +88,8 @@ async def test_a_session_that_is_gone_begins_anew_and_the_histories_are_read() -
     assert rig.discord.identifies == 2
 
 
-async def test_a_connection_that_says_nothing_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heartbeats are answered, so silence is no quiet night."""
+async def test_a_silent_connection_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats are answered, so silence does not mean a quiet chat."""
     monkeypatch.setattr(gateway, "QUIET_S", 0.1)
     async with rigged() as rig, rig.bot():
         await rig.log.until("gateway_lost")
@@ -99,7 +99,7 @@ async def test_a_connection_that_says_nothing_is_dead(monkeypatch: pytest.Monkey
 async def test_a_connection_that_answers_no_heartbeat_is_dead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """However much it tells: what is said to it is lost."""
+    """Even if it sends events: data sent to it are lost."""
     monkeypatch.setattr(server, "HEARTBEAT_MS", 20)
     async with rigged() as rig, rig.bot():
         rig.discord.ignores_heartbeats = True
@@ -108,8 +108,8 @@ async def test_a_connection_that_answers_no_heartbeat_is_dead(
         await rig.discord.until_resumed()
 
 
-async def failure(rig: Rig, settings: object = SETTINGS) -> ZeroclawError:
-    """What `receive` raises."""
+async def receive_error(rig: Rig, settings: object = SETTINGS) -> ZeroclawError:
+    """Return the error that `receive` raises."""
     assert isinstance(settings, type(SETTINGS))
     channel = DiscordChannel(rig.context(settings))
     try:
@@ -122,11 +122,11 @@ async def failure(rig: Rig, settings: object = SETTINGS) -> ZeroclawError:
     return error
 
 
-async def test_a_gateway_that_stays_away_is_seen_to_be_away() -> None:
-    """So that the supervisor says so, and begins again with its own waits (P10)."""
+async def test_a_gateway_that_stays_away_ends_receiving() -> None:
+    """So the supervisor reports it, and restarts with its own waits (P10)."""
     async with rigged() as rig, asyncio.TaskGroup() as group:
         rig.discord.refuses_connections = True
-        failing = group.create_task(failure(rig))
+        failing = group.create_task(receive_error(rig))
         for tries, wait_s in enumerate(reconnection.WAITS_S[:-1], start=1):
             await rig.log.until("gateway_lost", tries)
             await rig.clock.advance(wait_s)
@@ -137,7 +137,7 @@ async def test_a_gateway_that_stays_away_is_seen_to_be_away() -> None:
     )
 
 
-async def test_a_token_that_discord_does_not_know_is_one_line() -> None:
+async def test_an_unknown_token_is_one_line() -> None:
     async with rigged() as rig:
         rig.discord.token += "x"
         context = rig.context()
@@ -151,10 +151,10 @@ async def test_a_token_that_discord_does_not_know_is_one_line() -> None:
 
 
 async def test_an_intent_that_is_not_granted_is_one_line() -> None:
-    """And is asked for only where every message is wanted (P10)."""
+    """The intent is requested only if every message is needed (P10)."""
     async with rigged() as rig:
         rig.discord.granted = ~CONTENT
-        error = await failure(rig, EVERYTHING)
+        error = await receive_error(rig, EVERYTHING)
         async with rig.bot():
             pass
     assert isinstance(error, ChannelUnauthorized)
@@ -165,35 +165,41 @@ async def test_an_intent_that_is_not_granted_is_one_line() -> None:
     ("settings", "bits"),
     [({"servers": "off"}, {12}), ({}, {0, 9, 12}), ({"servers": "all"}, {0, 9, 12, 15})],
 )
-async def test_no_more_is_asked_to_be_told_than_serves(
+async def test_only_the_needed_intents_are_requested(
     settings: Mapping[str, object], bits: set[int]
 ) -> None:
-    """A bot for direct chats alone hears of no server; presses and slash commands need no intent."""
+    """A bot for direct chats gets no server events; presses and slash commands need no intent."""
     async with rigged() as rig, rig.bot(SETTINGS.model_copy(update=settings)):
         assert rig.discord.intents == {sum(1 << bit for bit in bits)}
 
 
 @pytest.mark.parametrize(("reset_after_ms", "waited_s"), [(60_000, 60), (2**62, LONGEST_WAIT_S)])
-async def test_a_bot_that_has_no_sessions_left_today_waits(
+async def test_a_bot_without_sessions_left_today_waits(
     reset_after_ms: int, waited_s: float
 ) -> None:
-    """Else Discord takes its token away; no server can have it wait for years."""
+    """Otherwise Discord revokes its token; no server can make it wait for years."""
     async with rigged() as rig:
         rig.discord.remaining, rig.discord.reset_after_ms = 0, reset_after_ms
-        error = await failure(rig)
+        error = await receive_error(rig)
     assert isinstance(error, RateLimited)
     assert error.retry_after_s == waited_s
     assert rig.discord.identifies == 0
 
 
-async def test_malformed_events_are_passed_over_and_what_follows_is_heard() -> None:
-    """A broken event poisons no channel (P9)."""
+async def test_malformed_events_are_skipped_and_later_ones_received() -> None:
+    """A broken event does not stop the channel (P9)."""
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
-            odd: list[object] = [None, [], {}, {"id": 5}, {"channel_id": "9" * 40, "author": []}]
+            malformed: list[object] = [
+                None,
+                [],
+                {},
+                {"id": 5},
+                {"channel_id": "9" * 40, "author": []},
+            ]
             for name in sorted(gateway.EVENTS - {"READY"}):
-                for data in odd:
+                for data in malformed:
                     rig.discord.dispatch(name, data)
             ids: list[object] = [None, [], "1"]
             rig.discord.dispatch("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": "1"})
@@ -204,7 +210,7 @@ async def test_malformed_events_are_passed_over_and_what_follows_is_heard() -> N
 
 
 @pytest.mark.parametrize("frame", ["{", "[]", '{"op": 0, "t": "READY", "s": 1, "d": {}}', "null"])
-async def test_a_frame_that_is_none_of_discords_ends_the_connection_alone(frame: str) -> None:
+async def test_an_invalid_frame_ends_only_the_connection(frame: str) -> None:
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
@@ -215,11 +221,11 @@ async def test_a_frame_that_is_none_of_discords_ends_the_connection_alone(frame:
             await rig.desk.holds(1)
 
 
-# --- what was said meanwhile ---------------------------------------------------------------------
+# --- reading back ---------------------------------------------------------------------
 
 
 async def test_servers_and_threads_are_read_back_too() -> None:
-    """Each is a chat of its own; the bot's own words, and others' talk, are passed over."""
+    """Each is a separate chat; the bot's own and other people's messages are skipped."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         thread = rig.discord.thread(general, "aside")
@@ -241,8 +247,8 @@ async def test_servers_and_threads_are_read_back_too() -> None:
     assert {envelope.address.direct for envelope in rig.desk.stored} == {False}
 
 
-async def test_a_server_that_first_called_the_bot_by_an_edit_is_read_back() -> None:
-    """It is a known chat from then on, although the message was heard as none for the bot."""
+async def test_a_chat_in_which_an_edit_first_mentioned_the_bot_is_read_back() -> None:
+    """The chat is known from then on, although the message was first skipped."""
     async with rigged() as rig:
 
         async def admit(envelope: Envelope) -> Admission:
@@ -260,8 +266,8 @@ async def test_a_server_that_first_called_the_bot_by_an_edit_is_read_back() -> N
     assert rig.bodies() == words(2)
 
 
-async def test_a_chat_in_which_nothing_was_said_is_not_read() -> None:
-    """The servers tell the newest message of each channel, so a restart costs no call for it."""
+async def test_a_chat_without_new_messages_is_not_read() -> None:
+    """Servers send the newest message of each channel, so a restart needs no call for it."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         for number in range(4):
@@ -279,8 +285,8 @@ async def test_a_chat_in_which_nothing_was_said_is_not_read() -> None:
     assert len(reads) <= 2
 
 
-async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said_since() -> None:
-    """Servers tell their channels' newest messages after a session has begun, when chats were read."""
+async def test_a_servers_data_from_before_a_lost_session_hide_no_message() -> None:
+    """Servers send their channels' newest messages after a session has begun and chats were read."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         rig.discord.are_servers_late = True
@@ -288,7 +294,7 @@ async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said
             ann.says(general, "message 0")
             await rig.desk.holds(1)
             rig.discord.dispatch_servers()
-            ann.says(ann.direct, "message 1")  # is taken after what the server told
+            ann.says(ann.direct, "message 1")  # is received after the server's data
             await rig.desk.holds(2)
             await rig.discord.drop(forget=True)
             ann.says(general, "message 2")
@@ -300,10 +306,10 @@ async def test_what_a_server_told_before_its_session_was_lost_hides_nothing_said
     assert rig.bodies() == words(3)
 
 
-async def test_what_a_full_queue_dropped_is_read_back_whatever_the_server_told_before(
+async def test_messages_dropped_by_a_full_queue_are_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The newest message that was told at the beginning of a session is not the newest any more."""
+    """The newest message at the beginning of a session is no longer the newest."""
     monkeypatch.setattr(lanes, "MAX_WAITING", 1)
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
@@ -320,9 +326,7 @@ async def test_what_a_full_queue_dropped_is_read_back_whatever_the_server_told_b
     assert rig.bodies() == words(4)
 
 
-async def test_a_server_in_an_outage_keeps_no_history_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_server_in_an_outage_delays_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "SERVERS_S", 0.0)
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
@@ -336,27 +340,25 @@ async def test_a_server_in_an_outage_keeps_no_history_waiting(
     assert rig.bodies() == words(2)
 
 
-async def test_the_chats_that_were_written_in_last_are_read_back_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each thread is a chat, and after a year of them the others would wait for minutes."""
+async def test_the_most_recent_chats_are_read_back_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread is a chat, and after a year of threads the others would wait for minutes."""
     monkeypatch.setattr(lanes, "MAX_READING", 1)
     async with rigged() as rig:
         names = ("ann", "ben", "cat")
         people = [rig.discord.person(name) for name in names]
         async with rig.bot():
-            for count, one in enumerate((people[2], people[0], people[1]), 1):
-                one.says(one.direct, "hello")
+            for count, person in enumerate((people[2], people[0], people[1]), 1):
+                person.says(person.direct, "hello")
                 await rig.desk.holds(count)
-        for one, name in zip(people, names, strict=True):
-            one.says(one.direct, f"I am {name}.")
+        for person, name in zip(people, names, strict=True):
+            person.says(person.direct, f"I am {name}.")
         async with rig.bot():
             await rig.desk.holds(6)
     assert rig.bodies()[3:] == [Said(text=f"I am {name}.") for name in ("ben", "ann", "cat")]
 
 
-async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -> None:
-    """As an operator's may be, who answers cards there and writes nothing. P1."""
+async def test_a_direct_chat_with_only_a_button_press_is_read_back() -> None:
+    """Such as the chat of an operator who only answers cards. P1."""
     async with rigged() as rig:
         olga = rig.discord.person("olga")
         async with rig.bot() as channel:
@@ -373,7 +375,7 @@ async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -
 async def test_long_histories_are_read_page_by_page_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The newest are kept, oldest first; what is too far back is told to the log."""
+    """The newest are read, oldest first; the log notes messages beyond the bound."""
     monkeypatch.setattr(adapter, "MAX_MISSED", 200)
     async with rigged() as rig:
         ann = rig.discord.person("ann")
@@ -388,8 +390,8 @@ async def test_long_histories_are_read_page_by_page_up_to_a_bound(
     assert rig.log.count("history_cut") == 1
 
 
-async def test_a_long_history_is_read_to_its_end_however_often_discord_asks_to_wait() -> None:
-    """To begin again after each wait would use up the same limit each time."""
+async def test_a_long_history_is_read_to_its_end_despite_rate_limits() -> None:
+    """Starting again after each wait would use up the same limit each time."""
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
@@ -408,8 +410,8 @@ async def test_a_long_history_is_read_to_its_end_however_often_discord_asks_to_w
     assert rig.bodies() == words(251)
 
 
-async def test_what_comes_while_a_history_is_read_waits_for_it() -> None:
-    """Of that chat alone; a read that fails is made again (P2, P9)."""
+async def test_messages_received_while_a_history_is_read_wait_for_it() -> None:
+    """Only messages of that chat wait; a failed read is retried (P2, P9)."""
     async with rigged() as rig:
         ann, bob = rig.discord.person("ann"), rig.discord.person("bob")
         async with rig.bot():
@@ -428,7 +430,7 @@ async def test_what_comes_while_a_history_is_read_waits_for_it() -> None:
     assert rig.bodies() == [*words(1), Said(text="hello"), *words(2, 1)]
 
 
-async def test_a_history_that_may_not_be_read_is_left() -> None:
+async def test_a_forbidden_history_is_left_out() -> None:
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
@@ -446,59 +448,59 @@ async def test_a_history_that_may_not_be_read_is_left() -> None:
 # --- edits and deletions -------------------------------------------------------------------------
 
 
-async def test_edits_and_deletions_come_after_what_they_change() -> None:
+async def test_edits_and_deletions_follow_the_message_that_they_change() -> None:
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(EVERYTHING):
-            said = ann.says(general, "hello")
-            ann.edits(said, "bye")
+            message = ann.says(general, "hello")
+            ann.edits(message, "bye")
             await rig.desk.holds(2)
-            ann.deletes(said)
+            ann.deletes(message)
             await rig.desk.holds(3)
     body = [envelope.body for envelope in rig.desk.stored]
     assert body[1:] == [
-        Edited(message=str(said.id), said=Said(text="bye")),
-        Deleted(message=str(said.id)),
+        Edited(message=str(message.id), said=Said(text="bye")),
+        Deleted(message=str(message.id)),
     ]
     assert {envelope.sender.id for envelope in rig.desk.stored} == {str(ann.id)}
 
 
-async def test_a_message_that_is_deleted_at_once_is_withdrawn_behind_it() -> None:
-    """Whose it was is remembered before the message itself is taken."""
+async def test_the_deletion_of_a_new_message_follows_it() -> None:
+    """Its writer is remembered before the message itself is admitted."""
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
-            said = ann.says(ann.direct, "hello")
-            ann.deletes(said)
+            message = ann.says(ann.direct, "hello")
+            ann.deletes(message)
             await rig.desk.holds(2)
-    assert rig.bodies() == [Said(text="hello"), Deleted(message=str(said.id))]
+    assert rig.bodies() == [Said(text="hello"), Deleted(message=str(message.id))]
 
 
-async def test_a_message_whose_previews_are_told_later_is_still_its_writers() -> None:
-    """Such an update may say nothing of who wrote it."""
+async def test_a_message_with_late_link_previews_is_still_its_writers() -> None:
+    """Such an update may not name the writer."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(EVERYTHING):
-            said = ann.says(general, "see https://example.org")
-            ids = {"id": str(said.id), "channel_id": str(general), "guild_id": "1"}
+            message = ann.says(general, "see https://example.org")
+            ids = {"id": str(message.id), "channel_id": str(general), "guild_id": "1"}
             rig.discord.dispatch("MESSAGE_UPDATE", {**ids, "embeds": [{"title": "An example"}]})
-            ann.deletes(said)
+            ann.deletes(message)
             await rig.desk.holds(2)
-    assert rig.bodies()[1:] == [Deleted(message=str(said.id))]
+    assert rig.bodies()[1:] == [Deleted(message=str(message.id))]
 
 
-async def test_messages_that_a_moderator_purges_are_each_withdrawn() -> None:
+async def test_messages_purged_by_a_moderator_are_each_deleted() -> None:
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(EVERYTHING):
-            said = [ann.says(general, f"message {number}").id for number in range(2)]
-            rig.discord.backend.bulk_delete_messages(general, said)
+            message_ids = [ann.says(general, f"message {number}").id for number in range(2)]
+            rig.discord.backend.bulk_delete_messages(general, message_ids)
             await rig.desk.holds(4)
-    assert rig.bodies() == [*words(2), *(Deleted(message=str(one)) for one in said)]
+    assert rig.bodies() == [*words(2), *(Deleted(message=str(id_)) for id_ in message_ids)]
 
 
-async def test_a_store_that_is_away_delays_and_loses_nothing() -> None:
-    """Each chat keeps its order; nothing is shown past what could not be stored (P1, P2)."""
+async def test_an_unavailable_store_delays_events_and_loses_none() -> None:
+    """Each chat keeps its order; no event passes one that could not be stored (P1, P2)."""
     desk = Desk()
     desk.fault = ChannelUnavailable("the store is away")
     async with rigged() as rig:

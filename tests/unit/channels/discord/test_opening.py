@@ -1,4 +1,4 @@
-"""Settings, and what is told about a bot before anything runs."""
+"""Settings, and checks of a bot before anything runs."""
 
 import pytest
 from pydantic import ValidationError
@@ -15,14 +15,14 @@ TOKEN = SecretReference(env="TOKEN")
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://box", "https://d.example/api/v10/"])
-def test_an_address_that_keeps_the_token_safe_is_taken(url: str) -> None:
+def test_an_address_that_keeps_the_token_safe_is_accepted(url: str) -> None:
     assert DiscordSettings(token=TOKEN, api_base_url=url).api_base_url == url.rstrip("/")
 
 
 @pytest.mark.parametrize(
     "url", ["http://d.example", "http://8.8.8.8", "ftp://x", "https://", "x", "https://x/?a"]
 )
-def test_an_address_that_would_give_the_token_away_is_not(url: str) -> None:
+def test_an_address_that_would_expose_the_token_is_refused(url: str) -> None:
     """The token goes with each call (P8)."""
     with pytest.raises(ValidationError):
         DiscordSettings(token=TOKEN, api_base_url=url)
@@ -35,28 +35,28 @@ def test_channels_are_named_by_their_ids() -> None:
         DiscordSettings(token=TOKEN, channels=("general",))
 
 
-def test_a_server_without_limits_can_be_written_to_as_fast_as_eyes_follow() -> None:
+def test_a_server_without_limits_is_paced_only_for_readers() -> None:
     free = SETTINGS.model_copy(update={"limits": "off"}).capabilities()
-    kept = SETTINGS.capabilities()
+    defaults = SETTINGS.capabilities()
     assert (free.chat_budget.per_s, free.min_edit_interval_s) == (0, 0.05)
-    assert kept.chat_budget.per_s < 1 < kept.min_edit_interval_s
-    assert kept.account_budget.per_s < 50
+    assert defaults.chat_budget.per_s < 1 < defaults.min_edit_interval_s
+    assert defaults.account_budget.per_s < 50
 
 
 @pytest.mark.parametrize("token", ["", "x", "x.y.z", "MTIz", "YWJj.a.b", "\u00e4.b.c"])
-def test_what_can_be_no_token_is_one_line_that_does_not_show_it(token: str) -> None:
+def test_an_invalid_token_is_one_line_that_does_not_show_it(token: str) -> None:
     """P8, P10."""
     with pytest.raises(ChannelUnauthorized, match="that is no bot's token; get one at") as raised:
         account_of("discord", token)
     assert not token or f"`{token}`" not in str(raised.value)
 
 
-def test_a_token_says_whose_it_is() -> None:
+def test_a_token_holds_the_bots_id() -> None:
     assert account_of("discord", "MTIzNDU2.a.b") == "123456"
 
 
 @pytest.mark.slow
-async def test_a_check_tells_who_the_bot_is_and_what_stands_in_its_way() -> None:
+async def test_a_check_names_the_bot_and_its_obstacles() -> None:
     assert MANIFEST.check == "channels.discord.rest:check"
     async with rigged() as rig:
         settings = SETTINGS.model_copy(update={"api_base_url": rig.discord.url})
@@ -76,7 +76,7 @@ async def test_a_check_tells_who_the_bot_is_and_what_stands_in_its_way() -> None
 
 
 @pytest.mark.slow
-async def test_a_check_tells_a_bad_token_from_a_server_that_fails() -> None:
+async def test_a_check_distinguishes_a_bad_token_from_a_failing_server() -> None:
     async with rigged() as rig:
         settings = SETTINGS.model_copy(update={"api_base_url": rig.discord.url})
         secrets = {"token": rig.discord.token}
@@ -87,7 +87,7 @@ async def test_a_check_tells_a_bad_token_from_a_server_that_fails() -> None:
             Fault(method="GET", path="/users/@me", status=403, body={"code": 1, "message": "no"}),
             Fault(method="GET", path="/users/@me", status=401),
             Fault(method="GET", path="/users/@me", status=200, body={"id": "5"}),
-            Fault(method="GET", path="/users/@me", times=2),  # read once more on a new connection
+            Fault(method="GET", path="/users/@me", times=2),  # retried on a new connection
         ):
             rig.discord.will(fault)
             with pytest.raises(ChannelUnavailable):
@@ -98,7 +98,7 @@ async def test_a_check_tells_a_bad_token_from_a_server_that_fails() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("url", ["", "https://x", "ws://gateway.example", "wss", "ws://[", None])
-async def test_a_gateway_without_tls_is_not_told_the_token(url: str | None) -> None:
+async def test_a_gateway_without_tls_does_not_get_the_token(url: str | None) -> None:
     async with rigged() as rig:
         rig.discord.will(
             Fault(method="GET", path="/gateway/bot", status=200, body={"url": url}, times=9)

@@ -18,18 +18,18 @@ def body(text: str) -> str:
     return markdown(text).body
 
 
-def test_what_discord_reads_itself_stays_as_it_is() -> None:
+def test_markdown_that_discord_reads_itself_is_unchanged() -> None:
     text = "# One\n**bold** *it* `code` ~~no~~\n- a\n  - b\n> quoted\n[site](https://a.example)"
     assert body(text) == text
 
 
-def test_a_table_is_a_block_whose_columns_stand_below_each_other() -> None:
-    """Ideographs take two columns; a row that is short is filled."""
+def test_a_table_is_a_block_with_aligned_columns() -> None:
+    """Ideographs take two columns; a short row is filled."""
     table = "before\n| a | name |\n|---|:-:|\n| 1 | 中文 |\n| 22 |\nafter"
     assert body(table) == ("before\n```\na   name\n--  ----\n1   中文\n22\n```\nafter")
 
 
-def test_a_pipe_in_code_parts_no_cells() -> None:
+def test_a_pipe_in_code_separates_no_cells() -> None:
     table = "| run | does |\n|---|---|\n| `a | b` | c \\| d |"
     assert body(table) == "```\nrun      does\n-------  -----\n`a | b`  c | d\n```"
 
@@ -44,7 +44,7 @@ def test_a_pipe_in_code_parts_no_cells() -> None:
         "| a |\n|---|" + "\n| b |" * 200,
     ],
 )
-def test_what_is_no_table_or_too_large_a_one_stays_readable(text: str) -> None:
+def test_a_broken_or_too_large_table_stays_readable(text: str) -> None:
     assert "```" not in body(text)
     assert body(text).replace("\\|", "|") == text
 
@@ -60,18 +60,18 @@ def test_deep_headings_are_bold_and_pictures_are_links() -> None:
     assert body("![a](https://a.example/b.png)") == "[a](https://a.example/b.png)"
 
 
-def test_nothing_is_hidden_behind_a_spoiler() -> None:
-    """But in code an escape would be seen."""
+def test_no_text_is_hidden_behind_a_spoiler() -> None:
+    """In code, where an escape would be visible, it stays."""
     assert body("a ||b|| `c || d` e||") == "a \\|\\|b\\|\\| `c || d` e\\|\\|"
     assert body("a ` ||b|| ``c||``") == "a ` \\|\\|b\\|\\| ``c||``"
     assert body("||[a](<https://b.example>)") == "\\|\\|[a]\\(<https://b.example>)"
 
 
-def test_controls_are_dropped_and_blank_ends_too() -> None:
+def test_control_characters_and_trailing_blanks_are_dropped() -> None:
     assert body("\x00a\r\nb\x07\u2028 \n") == "a\nb"
 
 
-def test_the_plain_form_is_shown_letter_by_letter() -> None:
+def test_the_plain_form_is_shown_literally() -> None:
     assert markdown("**a** [b](https://x)").plain == "a b"
     assert escaped("*a* <@1> #b") == "\\*a\\* \\<\\@1\\> \\#b"
     assert plainly("snake_case") == "snake\\_case"
@@ -109,7 +109,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_markdown_is_rendered_in_one_pass(text: str) -> None:
-    """The test's time-out is the bound: what grows with the square would take minutes (P9)."""
+    """The test's time-out is the bound: quadratic work would take minutes (P9)."""
     rendered = markdown(text)
     assert len(rendered.body) < 10 * len(text)
 
@@ -142,7 +142,7 @@ def shown(card: Card, *endings: Ending) -> cards.CardMessage:
 
 def carried(view: cards.CardMessage) -> list[list[str]]:
     rows = json.loads(json.dumps(view.components))
-    return [[one["custom_id"] for one in row["components"]] for row in rows]
+    return [[button["custom_id"] for button in row["components"]] for row in rows]
 
 
 def test_a_card_of_one_call_has_its_answers_in_a_row() -> None:
@@ -168,8 +168,8 @@ def test_a_call_whose_id_has_no_room_in_a_button_is_numbered() -> None:
     assert "/approve 1" in view.content.replace("\\", "")
 
 
-def test_a_call_can_break_out_of_nothing() -> None:
-    """Backticks send it to a file whole; markup, pings and what can't be seen stand as letters (P5)."""
+def test_a_call_can_not_break_out_of_its_block() -> None:
+    """Backticks send the whole call to a file; markup, pings and invisible characters are escaped (P5)."""
     hostile = replace(CALL, summary="**✅ approved** <@1> \u202e`a`", why="# _big_", scope="~all~")
     view = shown(replace(CARD, calls=(hostile,), asked_by="**Eve**"))
     assert "\\*\\*✅ approved\\*\\* \\<\\@1\\> ⟨U+202E⟩`a`" in view.content
@@ -180,8 +180,8 @@ def test_a_call_can_break_out_of_nothing() -> None:
     assert "approved" not in fenced.content
 
 
-def test_what_is_too_long_stands_whole_in_a_file() -> None:
-    """Its text keeps within a message, endings included, and it stays a file when it ends."""
+def test_a_too_long_card_is_a_file() -> None:
+    """Its text fits a message, outcomes included, and it stays a file when it ends."""
     calls = tuple(
         replace(
             CALL, approval=ApprovalId(f"a{n}"), number=n, summary="*" * 900, arguments="x" * 3000
@@ -199,14 +199,14 @@ def test_what_is_too_long_stands_whole_in_a_file() -> None:
     assert carried(shown(card, *endings)) == []
 
 
-def test_an_ended_call_says_how_and_by_whom() -> None:
+def test_an_ended_call_shows_outcome_and_approver() -> None:
     view = shown(CARD, Ending(approval=CALL.approval, how="approved", by="_Bob_", at=EPOCH))
     assert view.components == []
     assert "✅" in view.content
     assert "\\_Bob\\_" in view.content
 
 
-def test_the_form_asks_within_discords_bounds() -> None:
+def test_the_form_keeps_within_discords_bounds() -> None:
     form = json.loads(json.dumps(cards.form("why is `shell` " + "x" * 90, "Reason", CALL.approval)))
     [row] = form["components"]
     assert len(form["title"]) <= 45
@@ -217,7 +217,7 @@ def test_the_form_asks_within_discords_bounds() -> None:
 
 
 def test_a_receipt_is_a_button_that_no_text_can_draw() -> None:
-    """It carries the receipt, which a press shows (P7)."""
+    """The button carries the receipt, and a press shows it (P7)."""
     receipt = CheckedReceipt(
         token=f"zc-receipt-1700000000-{'A' * 43}", tool="t", summary="s", outcome="ok", at=EPOCH
     )

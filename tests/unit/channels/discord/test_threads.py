@@ -13,8 +13,8 @@ pytestmark = pytest.mark.slow
 THREADS = SETTINGS.model_copy(update={"threads": True})
 
 
-async def test_a_mention_opens_a_thread_in_which_the_conversation_stands() -> None:
-    """One thread a conversation; what is written there needs no mention, also over a restart."""
+async def test_a_mention_opens_a_thread_for_the_conversation() -> None:
+    """Each conversation has one thread; messages there need no mention, also after a restart."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(THREADS) as channel:
@@ -24,7 +24,10 @@ async def test_a_mention_opens_a_thread_in_which_the_conversation_stands() -> No
             await channel.send(place, text(channel, "nothing"))
             await channel.send(place, text(channel, "at all"))
             thread = int(str(place.thread))
-            assert [one.content for one in rig.discord.from_bot(thread)] == ["nothing", "at all"]
+            assert [message.content for message in rig.discord.from_bot(thread)] == [
+                "nothing",
+                "at all",
+            ]
             assert rig.discord.backend.channels[thread].name == "what is new, and what is not?"
             ann.says(general, "to somebody else")
         ann.says(thread, "and now?")
@@ -50,10 +53,10 @@ async def test_a_thread_that_a_reply_opens_is_named_after_the_reply() -> None:
 
 
 @pytest.mark.parametrize("is_archived", [False, True])
-async def test_what_is_said_in_a_thread_while_nobody_listens_stays_in_its_conversation(
+async def test_messages_in_a_thread_during_an_outage_stay_in_its_conversation(
     *, is_archived: bool
 ) -> None:
-    """Servers tell their threads after a session has begun, and none of those that are archived."""
+    """Servers send their threads after a session has begun, without the archived ones."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(THREADS):
@@ -75,7 +78,7 @@ async def test_what_is_said_in_a_thread_while_nobody_listens_stays_in_its_conver
 
 
 async def test_a_command_in_an_archived_thread_belongs_to_its_conversation() -> None:
-    """No server tells such a thread, but the command does."""
+    """Servers do not send such a thread, but the command names it."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(THREADS):
@@ -90,10 +93,8 @@ async def test_a_command_in_an_archived_thread_belongs_to_its_conversation() -> 
     assert rig.desk.stored[1].address == place
 
 
-async def test_an_answer_in_a_thread_that_no_message_began_stands_there_from_the_first_second_on() -> (
-    None
-):
-    """Such as a post of a forum, whose answer was not sent before a restart."""
+async def test_an_answer_in_a_thread_without_a_first_message_is_posted_there_at_once() -> None:
+    """Such as a forum post whose answer was not sent before a restart."""
     async with rigged() as rig:
         general = rig.discord.channel("general")
         thread = rig.discord.thread(general, "aside")
@@ -101,10 +102,10 @@ async def test_an_answer_in_a_thread_that_no_message_began_stands_there_from_the
         rig.discord.are_servers_late = True
         async with rig.bot(THREADS) as channel:
             await channel.send(place, text(channel, "hi"))
-        assert [one.content for one in rig.discord.from_bot(thread)] == ["hi"]
+        assert [message.content for message in rig.discord.from_bot(thread)] == ["hi"]
 
 
-async def test_a_thread_that_a_kill_left_unopened_is_opened_by_what_is_sent_there() -> None:
+async def test_a_thread_left_unopened_by_a_kill_is_opened_by_the_next_send() -> None:
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         first = ann.says(general, f"<@{rig.discord.bot}> hello")
@@ -112,10 +113,10 @@ async def test_a_thread_that_a_kill_left_unopened_is_opened_by_what_is_sent_ther
         async with rig.bot(THREADS) as channel:
             rig.discord.backend.create_thread(general, "x", rig.discord.bot, message_id=first.id)
             await channel.send(place, text(channel, "hi"))
-        assert [one.content for one in rig.discord.from_bot(first.id)] == ["hi"]
+        assert [message.content for message in rig.discord.from_bot(first.id)] == ["hi"]
 
 
-async def test_where_no_thread_may_be_opened_the_answer_stands_in_the_channel() -> None:
+async def test_without_permission_for_threads_the_answer_is_in_the_channel() -> None:
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         refusal = {"code": 50013, "message": "Missing Permissions"}
@@ -126,10 +127,10 @@ async def test_where_no_thread_may_be_opened_the_answer_stands_in_the_channel() 
             await rig.log.until("thread_not_opened")
             place = rig.desk.stored[0].address
             await channel.send(place, replace(text(channel, "hi"), reply_to=str(place.thread)))
-        assert [one.content for one in rig.discord.from_bot(general)] == ["hi"]
+        assert [message.content for message in rig.discord.from_bot(general)] == ["hi"]
 
 
-async def test_an_address_of_a_thread_is_none_where_threads_are_not_wanted() -> None:
+async def test_an_address_of_a_thread_is_refused_without_threads() -> None:
     async with rigged() as rig:
         general = rig.discord.channel("general")
         async with rig.bot() as channel:
@@ -138,7 +139,7 @@ async def test_an_address_of_a_thread_is_none_where_threads_are_not_wanted() -> 
                 await channel.send(place, text(channel, "hi"))
 
 
-async def test_threads_need_the_intent_to_read_what_is_said_in_them() -> None:
+async def test_threads_need_the_message_content_intent() -> None:
     assert THREADS.reads_everything
     assert THREADS.capabilities().has_threads
     assert not SETTINGS.capabilities().has_threads

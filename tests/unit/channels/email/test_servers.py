@@ -85,8 +85,10 @@ async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
 
 
 def channel_of(place: EmailPlace, **settings: object) -> Channel:
-    given = email_settings(place.mail, place.bot, **settings)
-    return EmailChannel(email_context(given, ManualClock(), positions={}, log=noting(place.facts)))
+    configured = email_settings(place.mail, place.bot, **settings)
+    return EmailChannel(
+        email_context(configured, ManualClock(), positions={}, log=noting(place.facts))
+    )
 
 
 def chat_of(place: EmailPlace, thread: str | None = None) -> Address:
@@ -117,10 +119,10 @@ class Quiet(imap.Protocol):
 
 
 @pytest.mark.parametrize("protocol", [imap.Protocol, Quiet])
-async def test_a_server_that_goes_away_while_it_is_idle_is_noticed_at_once(
+async def test_a_server_that_disappears_during_idle_is_noticed_at_once(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch, protocol: type[imap.Protocol]
 ) -> None:
-    """The library itself would wait for half an hour, and the next poll is due in two minutes."""
+    """The library would wait for half an hour, and the next poll is due in two minutes."""
     monkeypatch.setattr(imap, "Protocol", protocol)
     channel, ready = channel_of(place), asyncio.Event()
 
@@ -144,8 +146,8 @@ async def test_a_channel_that_is_closed_ends_without_an_error(place: EmailPlace)
         await channel.aclose()
 
 
-async def test_what_is_sent_by_a_closed_channel_leaves_no_connection(place: EmailPlace) -> None:
-    """As while its successor waits to connect: what it looks up in the mailbox, it looks up alone."""
+async def test_a_send_by_a_closed_channel_leaves_no_connection(place: EmailPlace) -> None:
+    """As while its successor waits to connect: its lookup in the mailbox uses a separate connection."""
     async with relayed(place.mail.imaps) as relay:
         channel = channel_of(place, imap_port=relay.port)
         await channel.aclose()
@@ -163,10 +165,10 @@ async def test_mail_from_before_the_first_start_is_left_alone(place: EmailPlace)
     assert texts(desk) == ["new"]
 
 
-async def test_mail_after_the_first_start_is_read_though_nothing_was_stored_yet(
+async def test_mail_after_the_first_start_is_read_before_any_position_is_stored(
     place: EmailPlace,
 ) -> None:
-    """The note in the channel's directory says where reading began. P1."""
+    """The note in the channel's directory holds where reading began. P1."""
     desk = Desk()
     async with place.life(desk.admit, {}):
         pass
@@ -176,8 +178,8 @@ async def test_mail_after_the_first_start_is_read_though_nothing_was_stored_yet(
     assert texts(desk) == ["meanwhile"]
 
 
-async def test_how_far_was_read_is_noted_where_no_position_says_it(place: EmailPlace) -> None:
-    """And for this mailbox alone: the numbers of another one say nothing."""
+async def test_the_reading_position_is_noted_if_no_position_is_stored(place: EmailPlace) -> None:
+    """Only for this mailbox: another one's UIDs mean nothing."""
     desk, note = Desk(), place.directory / "read-up-to"
     committed: dict[str, str] = {}
 
@@ -192,17 +194,17 @@ async def test_how_far_was_read_is_noted_where_no_position_says_it(place: EmailP
         await place.mail.wait_seen(place.bot, 1)
         await place.write("two")
         await desk.holds(2)
-    begun = note.read_text()
-    assert begun.endswith(":0 INBOX\n")
-    note.write_text(begun.replace(":0 INBOX", ":99 Other"))
+    noted = note.read_text()
+    assert noted.endswith(":0 INBOX\n")
+    note.write_text(noted.replace(":0 INBOX", ":99 Other"))
     async with place.life(desk.admit, {}):
         await place.write("three")
         await desk.holds(3)
     assert texts(desk) == ["one", "two", "three"]
 
 
-async def test_a_full_disk_ends_no_reading_that_has_begun(place: EmailPlace) -> None:
-    """How far was read may be noted late; where reading begins may not, or a kill would lose mails."""
+async def test_a_full_disk_does_not_end_a_running_channel(place: EmailPlace) -> None:
+    """The position may be noted late, but not the beginning, or a kill would lose mails."""
     desk, full = Desk(), place.directory / "read-up-to.new"
     full.symlink_to("/dev/full")
     with pytest.raises(ExceptionGroup) as caught:
@@ -229,15 +231,13 @@ async def test_a_full_disk_ends_no_reading_that_has_begun(place: EmailPlace) -> 
     assert texts(desk) == ["one", "two", "three"]
 
 
-async def test_a_note_that_cannot_be_read_now_is_not_taken_for_a_missing_one(
-    place: EmailPlace,
-) -> None:
-    """Otherwise what came meanwhile would count as read."""
+async def test_an_unreadable_note_is_not_taken_for_a_missing_one(place: EmailPlace) -> None:
+    """Otherwise mail received meanwhile would count as read."""
     desk, note = Desk(), place.directory / "read-up-to"
     async with place.life(desk.admit, {}):
         await place.write("one")
-        # A moment after the mail is seen.
-        while not note.read_text().endswith(":1 INBOX\n"):  # noqa: ASYNC110  nothing tells of it
+        # The note follows a moment after the mail is seen.
+        while not note.read_text().endswith(":1 INBOX\n"):  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0)
     before = note.read_text()
     await place.write("meanwhile")
@@ -252,8 +252,8 @@ async def test_a_note_that_cannot_be_read_now_is_not_taken_for_a_missing_one(
     assert texts(desk) == ["one", "meanwhile"]
 
 
-async def test_a_mailbox_that_is_numbered_anew_doubles_nothing(place: EmailPlace) -> None:
-    """What was taken is known by its Message-ID and its verified sender; what came is read. S2-02."""
+async def test_a_renumbered_mailbox_repeats_no_mail(place: EmailPlace) -> None:
+    """Admitted mail is known by its Message-ID and verified sender; new mail is read. S2-02."""
     desk = Desk()
     async with place.life(desk.admit, {}):
         for text in ("one", "two"):
@@ -269,7 +269,7 @@ async def test_a_mailbox_that_is_numbered_anew_doubles_nothing(place: EmailPlace
 
 
 async def test_a_file_is_never_taken_from_another_mail_with_the_same_id(place: EmailPlace) -> None:
-    """Anybody may reuse a Message-ID; so after a renumbering, the file is gone."""
+    """Anyone may reuse a Message-ID, so after a renumbering the file is not available."""
     desk = Desk()
     mail = mail_from(place.ann, place.bot, "see")
     mail.add_attachment(b"hers", maintype="application", subtype="x", filename="a.bin")
@@ -291,14 +291,14 @@ async def test_a_file_is_never_taken_from_another_mail_with_the_same_id(place: E
     await channel.aclose()
 
 
-async def test_a_server_that_tells_of_nothing_is_asked_now_and_then(
+async def test_a_server_without_idle_is_polled(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One without IDLE; the second mail came after the search that found the first."""
+    """The second mail arrives after the search that found the first."""
     monkeypatch.setattr(imap, "Protocol", Quiet)
     desk = Desk()
     settings = email_settings(place.mail, place.bot)
-    settings = settings.model_copy(update={"poll_s": 0.1})  # less than may be configured
+    settings = settings.model_copy(update={"poll_s": 0.1})  # below the configurable minimum
     channel = EmailChannel(email_context(settings, ManualClock(), positions={}))
     async with receiving(channel, desk.admit):
         for number, text in enumerate(("one", "two"), start=1):
@@ -307,17 +307,17 @@ async def test_a_server_that_tells_of_nothing_is_asked_now_and_then(
     assert texts(desk) == ["one", "two"]
 
 
-ODD = {
+SKIPPED_MAILS = {
     "an answering machine": {"Auto-Submitted": "auto-replied"},
     "a list": {"List-Id": "<all.a.example>"},
     "two senders": {"From": f"a@{DOMAIN}, b@{DOMAIN}"},
 }
 
 
-async def test_mail_of_machines_is_passed_over_and_stays_unread(place: EmailPlace) -> None:
+async def test_automatic_mail_is_skipped_and_stays_unread(place: EmailPlace) -> None:
     desk = Desk()
     async with place.life(desk.admit, {}):
-        for headers in ODD.values():
+        for headers in SKIPPED_MAILS.values():
             mail = mail_from(place.ann, place.bot, "robot")
             for name, value in headers.items():
                 del mail[name]
@@ -331,25 +331,25 @@ async def test_mail_of_machines_is_passed_over_and_stays_unread(place: EmailPlac
         await desk.holds(1)
         await place.mail.wait_seen(place.bot, 1)
     assert texts(desk) == ["person"]
-    why = [fact for fact in place.facts if "mail_skipped" in fact]
-    assert ["not exactly one sender" in one for one in why].count(True) == 2
-    assert not any("debug" in one for one in why)
+    skip_facts = [fact for fact in place.facts if "mail_skipped" in fact]
+    assert ["not exactly one sender" in fact for fact in skip_facts].count(True) == 2
+    assert not any("debug" in fact for fact in skip_facts)
 
 
 async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stays unread, and is not read again."""
+    """It stays unread, and is not fetched again."""
     real = decode.decode
 
-    def failing(
+    def fail_once(
         fetched: decode.Fetched, bot: decode.Bot, bot_texts: Sequence[str]
     ) -> decode.Decoded | Skipped:
         if b"poison" in fetched.raw:
             raise RecursionError
         return real(fetched, bot, bot_texts)
 
-    monkeypatch.setattr(decode, "decode", failing)
+    monkeypatch.setattr(decode, "decode", fail_once)
     desk = Desk()
     async with place.life(desk.admit, {}):
         for text in ("poison", "hello"):
@@ -371,16 +371,16 @@ class Unreadable(imap.Protocol):
 
 
 class Silent(Unreadable):
-    """A connection to a server that passes over that mail."""
+    """A connection to a server that omits that mail."""
 
     answer = Response("OK", [b"FETCH completed."])
 
 
 @pytest.mark.parametrize("protocol", [Unreadable, Silent])
-async def test_a_mail_that_the_server_does_not_give_holds_up_no_other(
+async def test_a_mail_that_the_server_withholds_delays_no_other(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch, protocol: type[imap.Protocol]
 ) -> None:
-    """Later mail waited five minutes for it. It is asked for again, after a restart too. P1."""
+    """Later mail used to wait five minutes for it. It is requested again, after a restart too. P1."""
     known, desk = imap.Protocol, Desk()
     monkeypatch.setattr(imap, "Protocol", protocol)
     async with place.life(desk.admit, {}):
@@ -400,17 +400,17 @@ async def test_a_mail_that_the_server_does_not_give_holds_up_no_other(
     assert texts(desk) == ["two", "one", "three"]
 
 
-async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
+async def test_a_mail_that_the_server_never_delivers_is_given_up_and_reported_once(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P10."""
     monkeypatch.setattr(imap, "Protocol", Unreadable)
     monkeypatch.setattr(adapter, "RETRY_S", 0.0)
-    desk, told, facts, is_over = Desk(), list[str](), list[str](), asyncio.Event()
+    desk, notices, facts, is_over = Desk(), list[str](), list[str](), asyncio.Event()
     reasons = set[object]()
 
-    async def tell(says: Localized) -> None:
-        told.append(says.to("en"))
+    async def tell(message: Localized) -> None:
+        notices.append(message.to("en"))
 
     def log(event: str, /, **fields: object) -> None:
         facts.append(event)
@@ -419,7 +419,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
             is_over.set()
 
     settings = email_settings(place.mail, place.bot)
-    settings = settings.model_copy(update={"poll_s": 0.01})  # less than may be configured
+    settings = settings.model_copy(update={"poll_s": 0.01})  # below the configurable minimum
     context = email_context(
         settings, ManualClock(), positions={}, log=log, directory=place.directory
     )
@@ -434,7 +434,7 @@ async def test_a_mail_that_the_server_never_gives_is_given_up_and_told_of_once(
     assert reasons == {
         "`email`: the mailbox refused a command (fetch server error while fetching messages)"
     }
-    assert ["does not hand over" in one for one in told] == [True]
+    assert ["does not hand over" in notice for notice in notices] == [True]
     assert (place.directory / "held").read_text() == ""
 
 
@@ -447,10 +447,10 @@ class Breaking(imap.Protocol):
         return await super().execute(command, scrub)
 
 
-async def test_a_mail_that_breaks_the_connection_does_not_do_so_for_ever(
+async def test_a_mail_that_breaks_the_connection_is_given_up(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It did at each start. The first times it is asked for first, since any connection may break."""
+    """It used to at each start. At first it is requested first, since any connection may break."""
     monkeypatch.setattr(imap, "Protocol", Breaking)
     desk = Desk()
 
@@ -465,28 +465,28 @@ async def test_a_mail_that_breaks_the_connection_does_not_do_so_for_ever(
         assert caught.group_contains(ChannelUnavailable, match="was lost")
         assert (place.directory / "held").read_text().startswith(f"1 {tries} ")
     await life("later")
-    assert {*texts(desk)} == {"later"}  # one or two: the second life may end before it writes
+    assert {*texts(desk)} == {"later"}  # one or two: the second process may end before it writes
 
 
-async def test_operators_are_told_of_a_mail_that_comes_back(place: EmailPlace) -> None:
-    """A server that said yes may find later that it can't deliver, after a restart too. P6."""
-    desk, told = Desk(), list[str]()
+async def test_operators_are_notified_of_a_bounced_mail(place: EmailPlace) -> None:
+    """A server that accepted a mail may bounce it later, after a restart too. P6."""
+    desk, notices = Desk(), list[str]()
 
-    async def tell(says: Localized) -> None:
-        told.append(says.to("en"))
+    async def tell(message: Localized) -> None:
+        notices.append(message.to("en"))
 
     async with place.life(desk.admit, {}) as channel:
         sent = await channel.send(chat_of(place), outgoing(channel, "It is 4."))
-    given = email_settings(place.mail, place.bot)
-    context = email_context(given, place.clock, positions={}, directory=place.directory)
+    configured = email_settings(place.mail, place.bot)
+    context = email_context(configured, place.clock, positions={}, directory=place.directory)
     async with receiving(EmailChannel(replace(context, tell=tell)), desk.admit):
         for _ in range(2):
             report = REPORT.format(id=sent.message, to=place.ann).replace("\n", "\r\n").encode()
             await place.mail.deliver(place.bot, report, sender="")
         await place.write("hello")
         await desk.holds(1)
-    [said] = told
-    assert said.startswith(f"`email`: a mail of mine to {place.ann} came back")
+    [notice] = notices
+    assert notice.startswith(f"`email`: a mail of mine to {place.ann} came back")
 
 
 REPORT = """From: MAILER-DAEMON@zero.test
@@ -517,7 +517,7 @@ It is 4.
 
 
 async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -> None:
-    """Below our own server's word, under another name, or with none: nobody vouches. P4."""
+    """A verdict below our server's, under another name or without one does not count. P4."""
     forged = (
         "",
         VERDICT.replace("pass", "fail"),
@@ -529,14 +529,14 @@ async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -
         for vouched in forged:
             mail = mail_from(place.ann, place.bot, "forged", verdict=vouched)
             if "fail" in vouched:
-                mail["Authentication-Results"] = VERDICT  # what the writer put there, below
+                mail["Authentication-Results"] = VERDICT  # added by the writer, below ours
             await write(place, mail)
         await desk.holds(len(forged))
     assert [envelope.sender.verified for envelope in desk.stored] == [False] * len(forged)
 
 
-async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPlace) -> None:
-    """Through postfix, as the world's mail comes: what a writer puts there themselves is taken out. P4."""
+async def test_only_our_own_servers_milter_verifies_a_sender(place: EmailPlace) -> None:
+    """Through postfix, like real mail: verdicts that the writer adds are removed. P4."""
     desk = Desk()
     async with milter(place.mail.milter), place.life(desk.admit, {}):
         senders = {"honest": place.ann, "forged": "eve@evil.test"}
@@ -546,7 +546,7 @@ async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPla
                 mail["Authentication-Results"] = VERDICT
                 mail["authentication-results"] = VERDICT.upper()
             await deliver_from_outside(place.mail, place.bot, mail.as_bytes(), sender=sender)
-            await desk.holds(number)  # postfix delivers what it has at once in any order
+            await desk.holds(number)  # postfix delivers queued mails in any order
         await place.mail.wait_delivered()
     assert [(envelope.sender.id, envelope.sender.verified) for envelope in desk.stored] == [
         (place.ann, True),
@@ -554,24 +554,22 @@ async def test_who_somebody_is_says_our_own_servers_milter_alone(place: EmailPla
     ]
 
 
-async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
-    place: EmailPlace,
-) -> None:
-    """Further mail stays unread; a robot that heeds no header gets no answer to answer.
+async def test_a_senders_hourly_cap_does_not_affect_others(place: EmailPlace) -> None:
+    """Further mail stays unread; a robot that ignores headers gets no answer to reply to.
 
-    Operators are told of it once, and until they are nothing more is read.
+    Operators are notified once, and reading stops until they are.
     """
-    desk, told, failed = Desk(), list[str](), asyncio.Event()
+    desk, notices, failed = Desk(), list[str](), asyncio.Event()
 
-    async def tell(says: Localized) -> None:
-        told.append(says.to("en"))
-        if len(told) == 1:
+    async def tell(message: Localized) -> None:
+        notices.append(message.to("en"))
+        if len(notices) == 1:
             failed.set()
             raise ZeroclawError("the store is full")
 
-    given = email_settings(place.mail, place.bot, sender_per_hour=2)
+    configured = email_settings(place.mail, place.bot, sender_per_hour=2)
     clock = ManualClock()
-    context = email_context(given, clock, positions={}, log=noting(place.facts))
+    context = email_context(configured, clock, positions={}, log=noting(place.facts))
     channel = EmailChannel(replace(context, tell=tell))
     async with receiving(channel, desk.admit):
         for number in range(4):
@@ -583,18 +581,18 @@ async def test_a_sender_is_answered_so_often_within_an_hour_and_others_go_on(
         await desk.holds(3)
         await place.mail.wait_seen(place.bot, 3)
     assert texts(desk) == ["robot 0", "robot 1", "bob"]
-    assert len(told) == 2
-    assert f"{place.ann} wrote 2 mails within an hour" in told[-1]
+    assert len(notices) == 2
+    assert f"{place.ann} wrote 2 mails within an hour" in notices[-1]
     assert any("sender_capped" in fact for fact in place.facts)
 
 
-async def test_an_answer_to_a_card_is_never_one_too_many(place: EmailPlace) -> None:
-    """An approver's codes are as many as the bot has sent; one that comes again may be a robot's. P5."""
+async def test_answers_to_cards_do_not_count_towards_the_cap(place: EmailPlace) -> None:
+    """An approver answers only codes that the bot sent; a repeated one may be a robot's. P5."""
     desk = Desk()
     channel = channel_of(place, sender_per_hour=2, account_per_hour=3)
     async with receiving(channel, desk.admit):
         await channel.ask(chat_of(place), CARD)
-        [card] = await came(place, 1)
+        [card] = await mails_to_ann(place, 1)
         codes = list(links(card))
         for code in (*codes, *codes[:1] * 3):
             await write(place, mail_from(place.ann, place.bot, subject=code, in_reply_to=""))
@@ -606,8 +604,10 @@ async def test_an_answer_to_a_card_is_never_one_too_many(place: EmailPlace) -> N
     assert any("sender_capped" in fact for fact in place.facts)
 
 
-async def test_a_restart_gives_a_robot_no_new_hour(place: EmailPlace, tmp_path: Path) -> None:
-    """What was counted stands in the channel's directory, for its owner alone; so does the brake."""
+async def test_a_restart_does_not_reset_the_hourly_counts(
+    place: EmailPlace, tmp_path: Path
+) -> None:
+    """The counts are in a private file in the channel's directory; so is the stop."""
     desk, clock = Desk(), ManualClock()
 
     def opened() -> Channel:
@@ -657,41 +657,39 @@ async def test_a_loop_of_many_senders_stops_the_channel_and_says_so(place: Email
     assert "2 mails within an hour look like a loop" in str(caught[0])
 
 
-async def test_what_a_mail_repeats_of_the_bots_in_its_thread_is_not_its_senders_own(
-    place: EmailPlace,
-) -> None:
-    """As programs quote that mark nothing. What can't be looked up now is looked up again."""
-    desk, asked, failed = Desk(), list[Address](), asyncio.Event()
+async def test_the_bots_words_repeated_in_a_mail_are_not_the_senders_own(place: EmailPlace) -> None:
+    """For programs that quote without marks. A failed transcript lookup is retried."""
+    desk, lookups, failed = Desk(), list[Address](), asyncio.Event()
     at = datetime(2026, 1, 2, tzinfo=UTC)
-    said = "It costs **three** euros, and the shop opens at nine."
+    bots_words = "It costs **three** euros, and the shop opens at nine."
 
     async def transcript(address: Address, _after: str) -> tuple[TranscriptItem, ...]:
-        asked.append(address)
-        if len(asked) == 1:
+        lookups.append(address)
+        if len(lookups) == 1:
             failed.set()
             raise ZeroclawError("the store is full")
         mine = TranscriptItem(
             kind="person", text="Please do what you did the last time, dear", at=at
         )
-        return (mine, TranscriptItem(kind="bot", text=said, at=at))
+        return (mine, TranscriptItem(kind="bot", text=bots_words, at=at))
 
     clock = ManualClock()
     context = email_context(email_settings(place.mail, place.bot), clock, positions={})
     channel = EmailChannel(replace(context, transcript=transcript))
     words = "Please do what you did the last time, dear"
     mail = mail_from(
-        place.ann, place.bot, f"{words}\n\n{said.replace('*', '')}", in_reply_to="<a@b>"
+        place.ann, place.bot, f"{words}\n\n{bots_words.replace('*', '')}", in_reply_to="<a@b>"
     )
     async with receiving(channel, desk.admit):
         await write(place, mail)
         await failed.wait()
         await clock.advance(1)
         await desk.holds(1)
-    assert desk.stored[0].body == Said(text=f"{words}\n\n{said.replace('*', '')}", own=words)
-    assert asked == [desk.stored[0].address] * 2
+    assert desk.stored[0].body == Said(text=f"{words}\n\n{bots_words.replace('*', '')}", own=words)
+    assert lookups == [desk.stored[0].address] * 2
 
 
-async def test_of_a_mail_that_is_too_large_the_beginning_is_read(place: EmailPlace) -> None:
+async def test_only_the_beginning_of_a_too_large_mail_is_read(place: EmailPlace) -> None:
     desk = Desk()
     mail = mail_from(place.ann, place.bot, "see the file")
     mail.add_attachment(b"x" * 300_000, maintype="application", subtype="x", filename="a.bin")
@@ -702,8 +700,8 @@ async def test_of_a_mail_that_is_too_large_the_beginning_is_read(place: EmailPla
     assert (texts(desk), desk.stored[0].attachments) == (["see the file"], ())
 
 
-async def test_what_a_press_came_to_is_told_to_its_sender(place: EmailPlace) -> None:
-    """As an answer to the mail that pressed. S2-10."""
+async def test_the_sender_of_a_code_gets_the_outcome(place: EmailPlace) -> None:
+    """As a reply to the mail with the code. S2-10."""
 
     async def admit(envelope: Envelope) -> Answered:
         assert isinstance(envelope.body, Pressed)
@@ -712,19 +710,19 @@ async def test_what_a_press_came_to_is_told_to_its_sender(place: EmailPlace) -> 
     channel = channel_of(place)
     async with receiving(channel, admit):
         await channel.ask(chat_of(place), CARD)
-        [card] = await came(place, 1)
+        [card] = await mails_to_ann(place, 1)
         await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], in_reply_to=""))
         await place.mail.wait_seen(place.bot, 1)
-        [_, told] = await came(place, 2)
-    assert body(told) == "already approved by *olga*"
+        [_, reply] = await mails_to_ann(place, 2)
+    assert body(reply) == "already approved by *olga*"
 
 
-async def test_a_code_counts_after_a_restart_and_for_no_other_daemon(place: EmailPlace) -> None:
-    """By a key that stands in the channel's directory, for its owner alone. S2-10, P5."""
+async def test_a_code_is_valid_after_a_restart_and_for_no_other_daemon(place: EmailPlace) -> None:
+    """It depends on a private key in the channel's directory. S2-10, P5."""
     desk = Desk()
     async with place.life(desk.admit, {}) as channel:
         ref = await channel.ask(chat_of(place), CARD)
-    [card] = await came(place, 1)
+    [card] = await mails_to_ann(place, 1)
     once, _, deny = links(card)
     assert (place.directory / "code-key").stat().st_mode & 0o777 == 0o600
     async with place.life(desk.admit, desk.positions):
@@ -739,40 +737,40 @@ async def test_a_code_counts_after_a_restart_and_for_no_other_daemon(place: Emai
     assert second == Command(name="deny")
 
 
-async def test_a_key_that_cannot_be_read_now_is_not_replaced(place: EmailPlace) -> None:
+async def test_an_unreadable_key_is_not_replaced(place: EmailPlace) -> None:
     """A new one would void the codes of every open card. P5."""
     desk, key = Desk(), place.directory / "code-key"
     async with place.life(desk.admit, {}) as channel:
         ref = await channel.ask(chat_of(place), CARD)
-        [card] = await came(place, 1)
+        [card] = await mails_to_ann(place, 1)
     with (
         unreadable(key),
         pytest.raises(ChannelUnavailable, match=r"`.*/code-key` can't be read now"),
     ):
-        await kept_channel(place).ask(chat_of(place), CARD)
+        await another_channel(place).ask(chat_of(place), CARD)
     async with place.life(desk.admit, desk.positions):
         await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], in_reply_to=""))
         await desk.holds(1)
     assert desk.stored[0].body == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
 
 
-def kept_channel(place: EmailPlace) -> Channel:
-    """One more adapter with the same directory."""
-    given, clock = email_settings(place.mail, place.bot), ManualClock()
-    return EmailChannel(email_context(given, clock, positions={}, directory=place.directory))
+def another_channel(place: EmailPlace) -> Channel:
+    """Make another adapter with the same directory."""
+    configured, clock = email_settings(place.mail, place.bot), ManualClock()
+    return EmailChannel(email_context(configured, clock, positions={}, directory=place.directory))
 
 
 @contextmanager
 def unreadable(file: Path) -> Generator[None]:
-    """Let a file be found but not read, by root neither."""
+    """Let a file exist without being readable, even by root."""
     aside = file.rename(file.with_name("aside"))
     file.symlink_to(file)
     yield
     aside.rename(file)
 
 
-async def came(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
-    """Wait until so many mails came to Ann."""
+async def mails_to_ann(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
+    """Wait until Ann has this many mails."""
     async with asyncio.timeout(START_S):
         while len(mails := await place.mail.mails(place.ann)) < number:
             pass
@@ -782,8 +780,8 @@ async def came(place: EmailPlace, number: int) -> Sequence[EmailMessage]:
 # --- answering -----------------------------------------------------------------------------------
 
 
-async def test_an_answer_is_filed_with_what_it_answers(place: EmailPlace) -> None:
-    """The subject, and the ids of the thread; also by a bot that was started anew. S2-19."""
+async def test_an_answer_is_filed_in_its_thread(place: EmailPlace) -> None:
+    """It has the subject and the ids of the thread, also after a restart. S2-19."""
     desk = Desk()
     first = mail_from(place.ann, place.bot, "2+2?", subject="the sums", in_reply_to="")
     root = str(first["Message-ID"])
@@ -815,9 +813,7 @@ async def test_an_answer_is_filed_with_what_it_answers(place: EmailPlace) -> Non
     assert (answer["From"], answer["To"]) == (place.bot, place.ann)
 
 
-async def test_a_mail_that_is_gone_is_answered_in_its_thread_all_the_same(
-    place: EmailPlace,
-) -> None:
+async def test_a_deleted_mail_is_answered_in_its_thread_all_the_same(place: EmailPlace) -> None:
     channel = channel_of(place)
     await channel.send(chat_of(place, "gone@a.example"), outgoing(channel, "4"))
     await channel.aclose()
@@ -825,10 +821,8 @@ async def test_a_mail_that_is_gone_is_answered_in_its_thread_all_the_same(
     assert (answer["Subject"], answer["In-Reply-To"]) == ("Re: zeroclaw", "<gone@a.example>")
 
 
-async def test_a_mail_that_was_sent_is_not_sent_again_by_the_same_channel(
-    place: EmailPlace,
-) -> None:
-    """As where its record failed. P1."""
+async def test_a_sent_mail_is_not_sent_again_by_the_same_channel(place: EmailPlace) -> None:
+    """As when its record failed. P1."""
     channel = channel_of(place)
     refs = [await channel.send(chat_of(place), outgoing(channel, "4")) for _ in range(2)]
     await channel.aclose()
@@ -836,7 +830,7 @@ async def test_a_mail_that_was_sent_is_not_sent_again_by_the_same_channel(
     assert refs[0] == refs[1]
 
 
-async def test_nobody_is_written_to_who_has_no_address(place: EmailPlace) -> None:
+async def test_a_chat_without_a_valid_address_is_refused(place: EmailPlace) -> None:
     channel = channel_of(place)
     with pytest.raises(ChannelRejected):
         await channel.send(replaced_chat(place, "nobody"), outgoing(channel, "4"))
@@ -851,18 +845,18 @@ def replaced_chat(place: EmailPlace, chat: str) -> Address:
 
 async def test_a_check_logs_in_at_both_servers(place: EmailPlace) -> None:
     settings = email_settings(place.mail, place.bot)
-    said = await check(settings, {"password": PASSWORD})
-    assert f"{place.bot} reads `INBOX`" in said
+    text = await check(settings, {"password": PASSWORD})
+    assert f"{place.bot} reads `INBOX`" in text
     bare = email_settings(place.mail, place.bot, authserv_id="")
     with pytest.raises(ConfigError, match="but every sender is a stranger"):
         await check(bare, {"password": PASSWORD})
-    assert MANIFEST.asks == ("authserv_id",)  # or `init` could not mend that
+    assert MANIFEST.asks == ("authserv_id",)  # or `init` could not fix that
 
 
 async def failing(place: EmailPlace, password: str = PASSWORD, **settings: object) -> str:
-    given = email_settings(place.mail, place.bot, **settings)
+    configured = email_settings(place.mail, place.bot, **settings)
     with pytest.raises((ChannelUnauthorized, ChannelUnavailable)) as caught:
-        await check(given, {"password": password})
+        await check(configured, {"password": password})
     text = str(caught.value)
     assert password not in text or not password
     assert "\n" not in text
@@ -872,15 +866,15 @@ async def failing(place: EmailPlace, password: str = PASSWORD, **settings: objec
 async def test_certificates_are_found_below_a_home(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `check-config` looks for them."""
+    """As `check-config` finds them."""
     file = Path(place.mail.ca_file)
     monkeypatch.setenv("HOME", str(file.parent))
-    given = email_settings(place.mail, place.bot, ca_file=f"~/{file.name}")
-    assert "reads `INBOX`" in await check(given, {"password": PASSWORD})
+    configured = email_settings(place.mail, place.bot, ca_file=f"~/{file.name}")
+    assert "reads `INBOX`" in await check(configured, {"password": PASSWORD})
 
 
-async def test_what_is_wrong_is_said_in_one_line(place: EmailPlace) -> None:
-    """Who must act is in the error's kind, and no password in its words. P8, P10."""
+async def test_faults_are_reported_in_one_line(place: EmailPlace) -> None:
+    """The error's class says who must act, and its text has no password. P8, P10."""
     assert "ChannelUnauthorized: `email`: the mailbox does not accept" in await failing(
         place, "wrong"
     )
@@ -888,7 +882,7 @@ async def test_what_is_wrong_is_said_in_one_line(place: EmailPlace) -> None:
     assert "line break" in await failing(place, "two\nlines")
     assert "there is no mailbox `Other`" in await failing(place, mailbox="Other")
     assert "no mailbox answers" in await failing(place, imap_port=1)
-    # Nothing listens there, but where the library would connect if it were told no host.
+    # The port is closed there, but not where the library connects without a host.
     assert "ChannelUnavailable: `email`: `127.0.0.2` can't be reached" in await failing(
         place, smtp_host="127.0.0.2"
     )
@@ -901,14 +895,18 @@ async def test_what_is_wrong_is_said_in_one_line(place: EmailPlace) -> None:
 
 @asynccontextmanager
 async def smtp_server(
-    place: EmailPlace, heard: asyncio.Queue[str] | None = None, most: int = 99, /, **answers: str
+    place: EmailPlace,
+    commands: asyncio.Queue[str] | None = None,
+    max_mails: int = 99,
+    /,
+    **answers: str,
 ) -> AsyncGenerator[int]:
-    """A server that answers each command as told; an empty answer cuts the connection.
+    """An SMTP server with these answers to commands; an empty answer cuts the connection.
 
-    It tells the commands that it hears, at the end of a connection an empty one, and takes so many
-    mails by each.
+    It puts each command into the queue, an empty one at the end of a connection, and accepts
+    `max_mails` by each connection.
     """
-    usual = {
+    defaults = {
         "EHLO": "250-here\r\n250 AUTH PLAIN",
         "AUTH": "235 in",
         "MAIL": "250 ok",
@@ -919,19 +917,19 @@ async def smtp_server(
     }
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        said, is_data, taken = "220 here", False, 0
-        while said:
-            writer.write(f"{said}\r\n".encode())
+        reply, is_data, accepted = "220 here", False, 0
+        while reply:
+            writer.write(f"{reply}\r\n".encode())
             line = (await reader.readline()).decode().strip()
             while is_data and line != "." and not reader.at_eof():
                 line = (await reader.readline()).decode().strip()
             command = line.split(" ")[0]
-            if heard is not None:
-                heard.put_nowait(command)
-            taken += command == "."
-            is_full = command == "MAIL" and taken == most
-            said = "421 enough" if is_full else (usual | answers).get(command, "")
-            is_data = said.startswith("354")
+            if commands is not None:
+                commands.put_nowait(command)
+            accepted += command == "."
+            is_full = command == "MAIL" and accepted == max_mails
+            reply = "421 enough" if is_full else (defaults | answers).get(command, "")
+            is_data = reply.startswith("354")
 
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(place.mail.home / "cert.pem", place.mail.home / "key.pem")
@@ -939,51 +937,49 @@ async def smtp_server(
         yield port
 
 
-async def until_ended(heard: asyncio.Queue[str], connections: int) -> list[str]:
-    """Return what a server hears until so many connections have ended."""
+async def until_ended(received: asyncio.Queue[str], connections: int) -> list[str]:
+    """Return the commands received until this many connections have ended."""
     commands: list[str] = []
     while commands.count("") < connections:
-        commands.append(await heard.get())
+        commands.append(await received.get())
     return commands
 
 
-async def test_mails_that_follow_each_other_are_sent_by_one_connection(place: EmailPlace) -> None:
-    """It is cut when the channel is closed."""
-    heard: asyncio.Queue[str] = asyncio.Queue(100)
-    async with smtp_server(place, heard) as port:
+async def test_consecutive_mails_use_one_connection(place: EmailPlace) -> None:
+    """It is closed with the channel."""
+    received: asyncio.Queue[str] = asyncio.Queue(100)
+    async with smtp_server(place, received) as port:
         channel = channel_of(place, smtp_port=port, smtp_security="tls")
         for key in ("a", "b", "c"):
             await channel.send(chat_of(place), outgoing(channel, "4", key))
         await channel.aclose()
-        commands = await until_ended(heard, 1)
+        commands = await until_ended(received, 1)
     assert commands == ["EHLO", "AUTH", *("MAIL", "RCPT", "DATA", ".") * 3, ""]
 
 
-async def test_a_connection_that_takes_no_more_mails_is_followed_by_a_new_one(
-    place: EmailPlace,
-) -> None:
-    """A server says 421 to one mail too many, and has not seen it; its sender hears of nothing."""
-    heard: asyncio.Queue[str] = asyncio.Queue(100)
-    async with smtp_server(place, heard, 1) as port:
+async def test_a_connection_that_accepts_no_more_mails_is_replaced(place: EmailPlace) -> None:
+    """A server answers 421 to one mail too many and does not take it; the sender gets no error."""
+    received: asyncio.Queue[str] = asyncio.Queue(100)
+    async with smtp_server(place, received, 1) as port:
         channel = channel_of(place, smtp_port=port, smtp_security="tls")
         for key in ("a", "b"):
             await channel.send(chat_of(place), outgoing(channel, "4", key))
         await channel.aclose()
-        commands = await until_ended(heard, 2)
-    assert (commands.count("EHLO"), commands.count("."), heard.qsize()) == (2, 2, 0)
+        commands = await until_ended(received, 2)
+    assert (commands.count("EHLO"), commands.count("."), received.qsize()) == (2, 2, 0)
 
 
-async def test_a_connection_waits_for_the_next_mail_for_a_while_alone(
+async def test_an_idle_connection_waits_only_a_while_for_the_next_mail(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What comes after it has ended is sent by a new one."""
+    """A later mail is sent by a new one."""
     monkeypatch.setattr(smtp, "IDLE_S", 0)
-    heard: asyncio.Queue[str] = asyncio.Queue(100)
-    async with smtp_server(place, heard) as port:
+    received: asyncio.Queue[str] = asyncio.Queue(100)
+    async with smtp_server(place, received) as port:
         channel = channel_of(place, smtp_port=port, smtp_security="tls")
         for key in ("a", "b"):
             await channel.send(chat_of(place), outgoing(channel, "4", key))
-            commands = await until_ended(heard, 1)
+            commands = await until_ended(received, 1)
             assert commands == ["EHLO", "AUTH", "MAIL", "RCPT", "DATA", ".", ""]
         await channel.aclose()
 
@@ -995,7 +991,7 @@ FAILURES: dict[tuple[str, str], type[Exception]] = {
     (".", "550 5.4.5 daily limit exceeded"): ChannelUnauthorized,
     ("DATA", "554 no"): ChannelRejected,
     ("RCPT", "550 nobody"): ChannelRejected,
-    # What a server heard from theirs, so it must not hold up the mails to others.
+    # A server's answer about one recipient, so it must not block the mails to others.
     ("RCPT", "550 5.4.5 undeliverable address"): ChannelRejected,
     ("RCPT", "450 later"): ChannelUnavailable,
     ("MAIL", ""): ChannelUnavailable,
@@ -1013,7 +1009,7 @@ FAILURES: dict[tuple[str, str], type[Exception]] = {
 async def test_a_failure_says_whether_a_mail_may_have_arrived(
     place: EmailPlace, at: tuple[str, str], error: type[Exception]
 ) -> None:
-    """Only what was cut after the final dot may have; that is repeated under the same Message-ID."""
+    """Only a mail cut after the final dot may have; it is repeated under the same Message-ID."""
     command, answer = at
     async with smtp_server(place, **{command: answer}) as port:
         channel = channel_of(place, smtp_port=port, smtp_security="tls")
@@ -1027,12 +1023,12 @@ async def test_a_failure_says_whether_a_mail_may_have_arrived(
 
 
 async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> None:
-    said: list[bytes] = []
+    lines: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 here\r\n")
         while line := await reader.readline():
-            said.append(line)
+            lines.append(line)
             writer.write(b"250 here\r\n" if line.startswith(b"EHLO") else b"502 no\r\n")
 
     async with serving(serve) as port:
@@ -1040,24 +1036,24 @@ async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> 
         with pytest.raises(ChannelUnauthorized, match="STARTTLS"):
             await channel.send(chat_of(place), outgoing(channel, "4"))
         await channel.aclose()
-    assert not [line for line in said if b"AUTH" in line]
+    assert not [line for line in lines if b"AUTH" in line]
 
 
-async def test_a_check_tells_that_the_server_takes_no_mail_of_this_address(
+async def test_a_check_reports_that_the_server_refuses_mail_of_this_address(
     place: EmailPlace,
 ) -> None:
-    """As when a login is for another address; else the first answer would tell. P10."""
+    """As when a login is for another address; otherwise only the first answer would fail. P10."""
     async with smtp_server(place, MAIL="550 not yours") as port:
-        given = email_settings(place.mail, place.bot, smtp_port=port, smtp_security="tls")
+        configured = email_settings(place.mail, place.bot, smtp_port=port, smtp_security="tls")
         with pytest.raises(ChannelRejected, match="550 not yours"):
-            await check(given, {"password": PASSWORD})
+            await check(configured, {"password": PASSWORD})
 
 
 # --- the page of `zeroclaw try email` ---------------------------------------------------------------
 
 
 def test_the_page_shows_a_cards_links_as_buttons_and_a_press_by_its_subject() -> None:
-    """The code in them is for the bot alone; receipts stand below a rule."""
+    """Their code is only for the bot; receipts are below a rule."""
     link = "mailto:bot@zero.test?subject=Deny%3A%201%20%5Bzc%3Ad%3Ax%5D"
     card = mail_from("bot@zero.test", "olga@zero.test", f"1. shell\nDeny: {link}\n/deny 1\n")
     assert letters.visible_text(card) == "1. shell\n/deny 1"

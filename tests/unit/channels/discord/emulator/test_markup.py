@@ -10,7 +10,7 @@ def paragraph(*text: object) -> object:
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "shown"),
     [
         ("one\ntwo", [paragraph("one", "\n", "two")]),
         (
@@ -45,5 +45,5 @@ def paragraph(*text: object) -> object:
         ("3. c", [{"type": "list", "items": [{"label": "3.", "blocks": [paragraph("c")]}]}]),
     ],
 )
-def test_a_text_becomes_blocks(said: str, shown: list[object]) -> None:
-    assert blocks(said) == shown
+def test_a_text_becomes_blocks(text: str, shown: list[object]) -> None:
+    assert blocks(text) == shown
