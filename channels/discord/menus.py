@@ -48,7 +48,7 @@ def _option(name: str, does: Mapping[Language, str], *, is_required: bool) -> di
 
 
 def _described(does: Mapping[Language, str]) -> dict[str, object]:
-    texts = {language: text[:MAX_DESCRIPTION_CHARS] for language, text in does.items()}
+    texts = {language: words[:MAX_DESCRIPTION_CHARS] for language, words in does.items()}
     return {"description": texts["en"], "description_localizations": {"de": texts["de"]}}
 
 

@@ -193,8 +193,8 @@ class ConsoleReader:
             conversation=conversation, principal=newest.principal, address=newest.address
         )
         found = await filled(self._store, self._context.sources, owner)
-        summary, rows = window_shares(found, ENGLISH)
-        return FilledWindow(words=summary, rows=rows, tokens=found.tokens, window=found.window)
+        summary, shares = window_shares(found, ENGLISH)
+        return FilledWindow(words=summary, rows=shares, tokens=found.tokens, window=found.window)
 
     def _redact(self, item: TranscriptItem) -> TranscriptItem:
         # The store keeps people's words unredacted.

@@ -246,9 +246,9 @@ class Composer(Struct, eq=False):
 
         def measure() -> WindowUsage:
             assembled = assemble(inputs)
-            tokens, window = assembled.tokens, inputs.window
+            used, window = assembled.tokens, inputs.window
             parts = shares(inputs, assembled)
-            return WindowUsage(shares=parts, tokens=tokens, window=window, reserve=reserve)
+            return WindowUsage(shares=parts, tokens=used, window=window, reserve=reserve)
 
         return await self.run_sized(inputs.messages, measure)
 

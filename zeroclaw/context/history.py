@@ -136,13 +136,13 @@ def with_stale_results(
     if len(results) > MAX_RESULTS:
         stale_results = (len(results) - LEFT_RESULTS) // STEP_RESULTS * STEP_RESULTS
         end = max(end, results[stale_results - 1] + 1)
-    shortened = list(messages)
+    result = list(messages)
     stale = results[: bisect_left(results, end)]
     lengths = map(len, map(_CONTENT, map(messages.__getitem__, stale)))
     for index in compress(stale, map(SHORT_CHARS.__lt__, lengths)):
-        message = shortened[index]
-        shortened[index] = short.get(message) or in_one_line(message, reader=reader)
-    return tuple(shortened)
+        message = result[index]
+        result[index] = short.get(message) or in_one_line(message, reader=reader)
+    return tuple(result)
 
 
 def _indexes(messages: Sequence[Message], kind: type[Message]) -> list[int]:

@@ -80,9 +80,9 @@ def turn_put(row: TurnRow) -> Put:
     return TURNS.put(row.turn, row, conversation=conversation, state=state)
 
 
-async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
+async def open_drafts(source: Rows) -> tuple[MessageRef, ...]:
     """Return the recorded draft messages of all turns that have not ended."""
-    turns = TURNS.readable(rows, state="open")
+    turns = TURNS.readable(source, state="open")
     return tuple([ref async for turn in turns for ref in turn.refs])
 
 

@@ -141,7 +141,7 @@ def built_in_context(
         return await state_of_files(rows, conversation, workspace) != "theirs"
 
     directory = places.expand(context.directory).absolute() if context.directory else workspaces
-    files = WorkspaceFiles(
+    workspace_files = WorkspaceFiles(
         directory=directory,
         workspaces=workspaces,
         max_tokens=context.file_tokens,
@@ -149,7 +149,7 @@ def built_in_context(
     )
     return (
         fixed("identity", identity),
-        *((files,) if context.file_tokens else ()),
+        *((workspace_files,) if context.file_tokens else ()),
         fixed("setting", setting),
         fixed("rules", rules),
         fixed("sensitive", sensitive),

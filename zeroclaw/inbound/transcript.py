@@ -87,8 +87,8 @@ class Transcript(Struct, eq=False):
 
     async def is_off_the_record(self, address: Address) -> bool:
         """Whether a chat is off the record; with several conversations, whether one of them is."""
-        rows = await self.store.select(POINTERS.where(place=address.key()))
-        return any(is_off_the_record(POINTERS.of(row).conversation) for row in rows)
+        pointers = await self.store.select(POINTERS.where(place=address.key()))
+        return any(is_off_the_record(POINTERS.of(row).conversation) for row in pointers)
 
     async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Page:
         """Return the newest part of a conversation, in all its chats; without open drafts.

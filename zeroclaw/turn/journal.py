@@ -264,8 +264,8 @@ def _abandon(history: History) -> History:
     """Close a turn that is still open when another begins; only a fault causes that."""
     if history.turn is None:
         return history
-    closed = _append(history, _batch_results(history.turn.state))
-    return _close(replace(closed, retry=history.turn.opened))
+    filled = _append(history, _batch_results(history.turn.state))
+    return _close(replace(filled, retry=history.turn.opened))
 
 
 def _close(history: History) -> History:

@@ -371,6 +371,6 @@ async def _read_journal(
     return journal, size_bytes
 
 
-async def _fold(fold: Callable[[list[Entry]], T], journal: list[Entry]) -> T:
+async def _fold(work: Callable[[list[Entry]], T], journal: list[Entry]) -> T:
     """Fold a journal; a long one in a thread, so that others do not wait (P9)."""
-    return await asyncio.to_thread(fold, journal) if len(journal) > AT_ONCE else fold(journal)
+    return await asyncio.to_thread(work, journal) if len(journal) > AT_ONCE else work(journal)

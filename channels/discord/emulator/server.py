@@ -660,7 +660,7 @@ def _too_long(body: Json) -> str:
         ("data.title", form.get("title"), MAX_FORM_TITLE),
     )
     return ", ".join(
-        field for field, value, limit in lengths if value is not None and len(str(value)) > limit
+        name for name, value, limit in lengths if value is not None and len(str(value)) > limit
     )
 
 

@@ -139,8 +139,8 @@ class Actor:
         ]
         captions = [caption if number == below else "" for number, _ in enumerate(files)]
         return [
-            self._say(formatted(text), chat=chat, media=media, extra=album)
-            for text, media in zip(captions, files, strict=True)
+            self._say(formatted(text), chat=chat, media=photo, extra=album)
+            for text, photo in zip(captions, files, strict=True)
         ]
 
     def forwards(self, message: Message, *, chat: Chat | None = None) -> UserAction:
