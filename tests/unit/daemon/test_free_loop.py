@@ -7,7 +7,7 @@ from tests.fakes.loop_steps import loop_steps
 from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.visit import visiting
-from tests.unit.inbound.test_grants import granted
+from tests.unit.inbound.test_grants import grant_for_a_time
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.envelope import TurnId
@@ -127,7 +127,7 @@ async def test_no_list_holds_the_loop_longer_for_its_length(
 ) -> None:
     """Lists of grants and approval requests, and commands that look one up."""
     async with world.running() as house:
-        await granted(house)
+        await grant_for_a_time(house)
         (row,) = await house.rows(RowKind.GRANT)
         older_grant = replace(GRANTS.of(row), tool="other")
         await put_a_page_before(world.store, grant.to_put(older_grant))
