@@ -1,4 +1,4 @@
-"""What goes out: once, to nobody's harm, and what is told of a call that fails."""
+"""What goes out: once, harmlessly, and the errors of failed calls."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -54,8 +54,8 @@ def last(rig: Rig, channel: int) -> Message:
     return rig.discord.from_bot(channel)[-1]
 
 
-async def test_a_text_pings_nobody_and_shows_no_previews() -> None:
-    """Whatever a model writes or a page makes it write; in edits, captions and cards as well."""
+async def test_a_text_pings_no_one_and_shows_no_previews() -> None:
+    """Whatever the model writes; in edits, captions and cards as well."""
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
         words = f"@everyone @here <@{ann.id}> <@&1> https://a.example"
@@ -70,23 +70,21 @@ async def test_a_text_pings_nobody_and_shows_no_previews() -> None:
         assert last(rig, general).ping_user_ids == []
 
 
-async def test_link_previews_are_shown_where_they_are_wanted() -> None:
+async def test_link_previews_are_shown_if_configured() -> None:
     async with speaking(link_previews=True) as (rig, general, channel, to):
         await channel.send(to, text(channel, "https://a.example"))
         assert last(rig, general).flags & 4 == 0
 
 
-async def test_in_a_server_an_answer_shows_what_it_answers_and_in_a_direct_chat_it_need_not() -> (
-    None
-):
+async def test_in_a_server_an_answer_is_a_reply_and_in_a_direct_chat_not() -> None:
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
-        asked = ann.says(general, "hello")
-        answer = replace(text(channel, "hi"), reply_to=str(asked.id))
+        question = ann.says(general, "hello")
+        answer = replace(text(channel, "hi"), reply_to=str(question.id))
         await channel.send(to, answer)
         reference = last(rig, general).reference
         assert reference is not None
-        assert reference["message_id"] == str(asked.id)
+        assert reference["message_id"] == str(question.id)
         assert last(rig, general).ping_user_ids == []
         direct = channel.direct_address(str(ann.id))
         assert direct is not None
@@ -94,16 +92,16 @@ async def test_in_a_server_an_answer_shows_what_it_answers_and_in_a_direct_chat_
         assert last(rig, ann.direct).reference is None
 
 
-async def test_an_answer_shows_nothing_above_it_where_the_history_can_not_be_read() -> None:
-    """A reply needs that permission (Permissions, READ_MESSAGE_HISTORY); words alone do not."""
+async def test_an_answer_is_no_reply_where_the_history_can_not_be_read() -> None:
+    """A reply needs that permission (Permissions, READ_MESSAGE_HISTORY); plain text does not."""
     async with speaking() as (rig, general, channel, to):
         refusal = {
             "code": 160002,
             "message": "Cannot reply without permission to read message history",
         }
         rig.discord.will(Fault(method="POST", path=SEND, status=403, body=refusal))
-        asked = rig.discord.person("ann").says(general, "hello")
-        await channel.send(to, replace(text(channel, "hi"), reply_to=str(asked.id)))
+        question = rig.discord.person("ann").says(general, "hello")
+        await channel.send(to, replace(text(channel, "hi"), reply_to=str(question.id)))
         assert (last(rig, general).content, last(rig, general).reference) == ("hi", None)
 
 
@@ -120,7 +118,7 @@ async def test_a_send_that_is_repeated_within_minutes_shows_one_message() -> Non
 
 
 async def test_what_is_sent_to_several_chats_is_shown_in_each() -> None:
-    """Such as a card with the same number for two approvers; a nonce is one of the whole bot's."""
+    """Such as a card with the same number for two approvers; a nonce is shared by all chats of a bot."""
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
         direct = channel.direct_address(str(ann.id))
@@ -146,10 +144,10 @@ async def test_what_is_sent_to_several_chats_is_shown_in_each() -> None:
         ),
     ],
 )
-async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
+async def test_each_failure_is_raised_at_once_and_the_call_is_not_repeated(
     fault: Fault, kind: type[Exception]
 ) -> None:
-    """The library would wait and try again by itself; here the pacing and the outbox decide."""
+    """The library would wait and retry by itself; here the pacing and the outbox decide."""
     async with speaking() as (rig, general, channel, to):
         rig.discord.will(fault)
         with pytest.raises(kind) as raised:
@@ -171,7 +169,7 @@ async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
             body={"message": "You are being rate limited.", "retry_after": 7.25, "global": True},
             headers={"Retry-After": "8", "X-RateLimit-Global": "true"},
         ),
-        # The proxy before Discord bans by address, and answers with a page of its own.
+        # The proxy before Discord bans by address, and answers with its own page.
         Fault(
             method="POST",
             path=SEND,
@@ -182,8 +180,8 @@ async def test_each_failure_is_told_at_once_and_the_call_is_not_repeated(
     ],
     ids=["global", "of the proxy"],
 )
-async def test_a_wait_for_the_whole_account_is_told_to_the_letter(fault: Fault) -> None:
-    """And no other call is made meanwhile, in whatever chat: too many refusals are a ban. P6."""
+async def test_a_wait_for_the_whole_account_is_passed_on_exactly(fault: Fault) -> None:
+    """Meanwhile no other call is made in any chat: too many refusals lead to a ban. P6."""
     async with speaking() as (rig, general, channel, to):
         other = server(rig, rig.discord.channel("other"))
         rig.discord.will(fault)
@@ -197,21 +195,21 @@ async def test_a_wait_for_the_whole_account_is_told_to_the_letter(fault: Fault) 
         await channel.send(other, text(channel, "hello"))
 
 
-async def test_a_refusal_for_one_chat_holds_no_other() -> None:
-    told = {"message": "You are being rate limited.", "retry_after": 7.25, "global": False}
+async def test_a_refusal_for_one_chat_delays_no_other() -> None:
+    body = {"message": "You are being rate limited.", "retry_after": 7.25, "global": False}
     async with speaking() as (rig, _, channel, to):
-        rig.discord.will(Fault(method="POST", path=SEND, status=429, body=told))
+        rig.discord.will(Fault(method="POST", path=SEND, status=429, body=body))
         with pytest.raises(RateLimited):
             await channel.send(to, text(channel, "hello"))
         await channel.send(server(rig, rig.discord.channel("other")), text(channel, "hello"))
 
 
-async def test_a_limit_that_discord_has_told_is_waited_for_before_it_refuses() -> None:
-    """Each kind of call of each channel has its own, which answers name. P6."""
+async def test_an_announced_limit_is_awaited_before_discord_refuses() -> None:
+    """Each kind of call of each channel has its own limit, named in the answers. P6."""
     async with rigged() as rig:
         general, other = rig.discord.channel("general"), rig.discord.channel("other")
-        told = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "4.5"}
-        rig.discord.limits = [("POST", f"/channels/{general}/messages$", told)]
+        limits = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "4.5"}
+        rig.discord.limits = [("POST", f"/channels/{general}/messages$", limits)]
         async with rig.bot() as channel:
             ref = await channel.send(server(rig, general), text(channel, "one"))
             await channel.edit(ref, text(channel, "one more"))
@@ -223,10 +221,10 @@ async def test_a_limit_that_discord_has_told_is_waited_for_before_it_refuses() -
             await rig.clock.advance(4.5)
             rig.discord.limits = []
             await channel.send(server(rig, general), text(channel, "two"))
-        assert [one.content for one in rig.discord.from_bot(general)] == ["one more", "two"]
+        assert [message.content for message in rig.discord.from_bot(general)] == ["one more", "two"]
 
 
-async def test_a_message_that_is_gone_says_so_and_may_be_deleted_twice() -> None:
+async def test_a_deleted_message_is_reported_and_may_be_deleted_twice() -> None:
     async with speaking() as (_, _, channel, to):
         ref = await channel.send(to, text(channel, "hello"))
         await channel.delete(ref)
@@ -236,7 +234,7 @@ async def test_a_message_that_is_gone_says_so_and_may_be_deleted_twice() -> None
         assert raised.value.gone
 
 
-async def test_a_message_of_somebody_else_is_not_edited() -> None:
+async def test_another_writers_message_is_not_edited() -> None:
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
         theirs = ann.says(general, "hello")
@@ -247,7 +245,7 @@ async def test_a_message_of_somebody_else_is_not_edited() -> None:
 
 
 async def test_a_direct_chat_is_opened_once() -> None:
-    """A person's own can be written to first, and is known again after a restart."""
+    """A person's direct chat can be opened by the bot, and is known again after a restart."""
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot() as channel:
@@ -264,15 +262,15 @@ async def test_a_direct_chat_is_opened_once() -> None:
     assert len(rig.discord.from_bot(ann.direct)) == 3
 
 
-async def test_a_place_that_is_none_of_discords_is_refused_before_any_call() -> None:
-    """No id reaches an address of the API that is not a number."""
+async def test_an_invalid_address_is_refused_before_any_call() -> None:
+    """Only numeric ids are put into API addresses."""
     async with rigged() as rig, rig.bot() as channel:
-        odd = Address(channel="discord", account="1", chat="../users/@me")
+        invalid = Address(channel="discord", account="1", chat="../users/@me")
         before = len(rig.discord.calls)
         with pytest.raises(ChannelRejected):
-            await channel.send(odd, text(channel, "hello"))
+            await channel.send(invalid, text(channel, "hello"))
         with pytest.raises(ChannelRejected):
-            await channel.delete(MessageRef(address=replace(odd, chat="5"), message="x/y"))
+            await channel.delete(MessageRef(address=replace(invalid, chat="5"), message="x/y"))
         with pytest.raises(ChannelRejected):
             await channel.fetch(
                 Attachment(reference="1/../3", name="a", media_type="b"), max_bytes=9
@@ -288,19 +286,17 @@ async def test_a_file_and_a_long_card_are_found_again_and_settled() -> None:
         file = OutgoingFile(name='a"b.txt', media_type="text/plain", content=b"abc", key="f")
         mark = channel.mark(to)
         sent = await channel.send_file(to, file)
-        asked = await channel.ask(to, card)
+        card_ref = await channel.ask(to, card)
         assert (await lookup_to_the_end(channel, to, file, mark)).ref == sent
-        assert (await lookup_to_the_end(channel, to, card, mark)).ref == asked
+        assert (await lookup_to_the_end(channel, to, card, mark)).ref == card_ref
         other = replace(file, content=b"abcd")
         assert (await lookup_to_the_end(channel, to, other, mark)).ref is None
         assert (await lookup_to_the_end(channel, to, text(channel, ""), mark)).ref is None
-        await channel.settle(asked, Outcome(card=card, endings=()))
+        await channel.settle(card_ref, Outcome(card=card, endings=()))
         assert last(rig, general).attachments[0]["filename"] == "calls.txt"
 
 
-async def test_a_message_is_looked_for_page_by_page_and_not_without_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_lookup_reads_page_by_page_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
         mark = channel.mark(to)
@@ -315,15 +311,15 @@ async def test_a_message_is_looked_for_page_by_page_and_not_without_end(
             await lookup_to_the_end(channel, to, text(channel, "hello"), "")
 
 
-async def test_a_draft_that_nobody_recorded_is_found_and_becomes_the_whole_answer() -> None:
-    """What a process that died had sent has fewer words; one that is known is left (P1, P6)."""
+async def test_an_unrecorded_draft_is_found_and_becomes_the_full_answer() -> None:
+    """A killed process leaves a shorter draft; known drafts are left alone (P1, P6)."""
     async with speaking() as (rig, general, channel, to):
         known = await channel.send(to, text(channel, "known"))
         draft = await channel.send(to, text(channel, "hel", "k2"))
-        whole, apart = text(channel, "hello", "k3"), frozenset({known.message})
-        seen = await lookup_to_the_end(channel, to, whole, "1", apart=apart)
-        assert seen.ref == draft
-        assert [one.content for one in rig.discord.from_bot(general)] == ["known", "hello"]
+        full_text, apart = text(channel, "hello", "k3"), frozenset({known.message})
+        result = await lookup_to_the_end(channel, to, full_text, "1", apart=apart)
+        assert result.ref == draft
+        assert [message.content for message in rig.discord.from_bot(general)] == ["known", "hello"]
 
 
 @pytest.mark.parametrize(
@@ -341,13 +337,13 @@ async def test_a_draft_that_can_not_be_changed_says_what_to_do(
             await lookup_to_the_end(channel, to, text(channel, "hello", "k2"), "1")
 
 
-async def test_a_card_without_buttons_and_a_shown_question_are_taken_for_nothing_else() -> None:
-    """A question of `/ask` stands in the chat as ours, and is no message of the outbox."""
+async def test_a_card_without_buttons_and_a_shown_question_match_nothing_else() -> None:
+    """A question of `/ask` is shown in the chat as ours, and is no message of the outbox."""
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
         long = tuple(replace(call, approval=ApprovalId("x" * 99)) for call in CARD.calls)
-        asked = ann.uses(general, "ask", question="what?")
-        await asked.answered()
+        question = ann.uses(general, "ask", question="what?")
+        await question.answered()
         assert (await lookup_to_the_end(channel, to, text(channel, "hello"), "1")).ref is None
         await channel.send(to, text(channel, "hello"))
         card = replace(CARD, calls=long)
@@ -356,28 +352,28 @@ async def test_a_card_without_buttons_and_a_shown_question_are_taken_for_nothing
         assert (await lookup_to_the_end(channel, to, card, "1")).ref == ref
 
 
-async def test_a_history_that_fails_says_whether_to_look_again() -> None:
+async def test_a_failed_history_says_whether_to_look_again() -> None:
     async with speaking() as (rig, _, channel, to):
-        sought = text(channel, "hello")
+        outgoing = text(channel, "hello")
         rig.discord.will(Fault(method="GET", path=SEND, status=500, body={}))
         with pytest.raises(ChannelUnavailable):
-            await lookup_to_the_end(channel, to, sought, "1")
+            await lookup_to_the_end(channel, to, outgoing, "1")
         odd_ones: tuple[object, ...] = (b"<html>Welcome</html>", {"messages": []})
-        for odd in odd_ones:
-            rig.discord.will(Fault(method="GET", path=SEND, status=200, body=odd))
+        for history in odd_ones:
+            rig.discord.will(Fault(method="GET", path=SEND, status=200, body=history))
             with pytest.raises(ChannelUnavailable, match="can't be read"):
-                await lookup_to_the_end(channel, to, sought, "1")
+                await lookup_to_the_end(channel, to, outgoing, "1")
         body = {"code": 50001, "message": "Missing Access"}
         rig.discord.will(Fault(method="GET", path=SEND, status=403, body=body))
         with pytest.raises(DeliveryUnknown):
-            await lookup_to_the_end(channel, to, sought, "1")
+            await lookup_to_the_end(channel, to, outgoing, "1")
         body = {"code": 10003, "message": "Unknown Channel"}
         rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
-        assert (await lookup_to_the_end(channel, to, sought, "1")).ref is None
+        assert (await lookup_to_the_end(channel, to, outgoing, "1")).ref is None
 
 
-async def test_a_page_in_place_of_discords_answer_is_no_success() -> None:
-    """Something before Discord may answer for it, and nobody knows what became of the call."""
+async def test_an_html_page_as_an_answer_is_no_success() -> None:
+    """A proxy may answer for Discord, and the outcome of the call is unknown."""
     async with speaking() as (rig, _, channel, to):
         ref = await channel.send(to, text(channel, "hel"))
         rig.discord.will(Fault(method="PATCH", path="", status=200, body=b"<html>Welcome</html>"))
@@ -385,14 +381,14 @@ async def test_a_page_in_place_of_discords_answer_is_no_success() -> None:
             await channel.edit(ref, text(channel, "hello"))
 
 
-async def test_who_is_told_to_hold_or_resend_looks_for_nothing() -> None:
+async def test_with_hold_or_resend_there_is_no_lookup() -> None:
     async with speaking(uncertain="hold") as (_, _, channel, to):
         assert not channel.capabilities.may_repeat
         with pytest.raises(NotSupported):
             channel.mark(to)
 
 
-async def test_a_file_that_is_deleted_or_whose_host_fails_is_told_apart() -> None:
+async def test_a_deleted_file_and_a_failing_host_are_distinguished() -> None:
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot() as channel:
@@ -414,7 +410,7 @@ async def test_a_file_that_is_deleted_or_whose_host_fails_is_told_apart() -> Non
 
 
 async def test_a_reply_brings_a_file_that_can_be_fetched() -> None:
-    """It stands with the message that is answered."""
+    """The file belongs to the replied message."""
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot() as channel:
