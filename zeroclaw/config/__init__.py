@@ -10,6 +10,8 @@ from zeroclaw.json_fields import is_array, is_object
 _INVALID = re.compile("[\0\ud800-\udfff]")
 """Characters that no path, store or file accepts. TOML can contain a NUL; the others stand for
 bytes of a command line that are not UTF-8."""
+_KEY = re.compile(r"\('(.*?)',?\)")
+"""A key in a sentence of `tomllib`: the tuple of its parts."""
 
 
 def table_of(text: str) -> dict[str, object]:
@@ -22,7 +24,8 @@ def table_of(text: str) -> dict[str, object]:
         table = tomllib.loads(text)
         invalid = tuple(_invalid_texts(table, ""))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError((f"not valid TOML: {str(error).lower()}",)) from error
+        reason = _KEY.sub(lambda key: "`" + key[1].replace("', '", ".") + "`", str(error).lower())
+        raise ConfigError((f"not valid TOML: {reason}",)) from error
     except (ValueError, RecursionError) as error:  # TOML allows it, Python does not
         reason = "a number is too long"
         if isinstance(error, RecursionError):

@@ -153,6 +153,10 @@ def test_a_fault_of_a_whole_table_names_the_table() -> None:
             "channels.telegram.allowed_users = [12345]",
             'channels.telegram.allowed_users[0]: should be a text, in quotes: "…"',
         ),
+        (
+            "[channels.web]\n[channels.web]",
+            "not valid TOML: cannot declare `channels.web` twice (at line 2, column 14)",
+        ),
         ('attachments.max_bytes = "10 MB"', "attachments.max_bytes: should be a whole number"),
         ('approvals.timeout_s = "15 min"', "approvals.timeout_s: should be a number"),
         (
