@@ -512,7 +512,7 @@ class DiscordChannel:
             return channel
         person = place.chat.removeprefix(DIRECT)
         # Opening an open chat returns it (Create DM, read 2026-11), so this is safe to repeat.
-        opened = await self._rest.call("POST", "/users/@me/channels", {"recipient_id": person})
+        opened = await self._rest.read("/users/@me/channels", {"recipient_id": person})
         channel = snowflake(as_object(opened), "id")
         if not channel:
             raise ChannelUnavailable(self._rest.http.unreadable)
@@ -527,7 +527,7 @@ class DiscordChannel:
             path = f"/channels/{chat}/messages/{thread}/threads"
             try:
                 with suppress(ThreadExists):
-                    await self._rest.call("POST", path, body)
+                    await self._rest.read(path, body)
                 self._parents[thread] = chat
                 self._read.setdefault(thread, int(thread))
             except ChannelRejected as error:

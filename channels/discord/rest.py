@@ -123,10 +123,13 @@ class Rest:
             raise DeliveryUnknown(self.http.unreadable)
         return found
 
-    async def read(self, path: str) -> object:
-        """Make one GET call; a lost one raises `ChannelUnavailable`, since it is safe to repeat."""
+    async def read(self, path: str, body: object = None) -> object:
+        """Make one call that is safe to repeat; a lost one raises `ChannelUnavailable`.
+
+        It is a GET call, or with a body a POST call.
+        """
         with repeatable():
-            return await self.call("GET", path)
+            return await self.call("GET" if body is None else "POST", path, body)
 
     async def messages(self, channel: str, query: str) -> Sequence[Json]:
         """Read one page of a channel's history."""

@@ -262,6 +262,19 @@ async def test_a_direct_chat_is_opened_once() -> None:
     assert len(rig.discord.from_bot(ann.direct)) == 3
 
 
+async def test_a_failed_opening_of_a_direct_chat_leaves_no_message_in_doubt() -> None:
+    """Nothing was sent yet, and opening a chat twice does no harm. P1."""
+    async with rigged() as rig, rig.bot() as channel:
+        ann = rig.discord.person("ann")
+        to = channel.direct_address(str(ann.id))
+        assert to is not None
+        rig.discord.will(Fault(method="POST", path="/users/@me/channels$"))
+        with pytest.raises(ChannelUnavailable):
+            await channel.send(to, text(channel, "one"))
+        await channel.send(to, text(channel, "one"))
+        assert len(rig.discord.from_bot(ann.direct)) == 1
+
+
 async def test_an_invalid_address_is_refused_before_any_call() -> None:
     """Only numeric ids are put into API addresses."""
     async with rigged() as rig, rig.bot() as channel:

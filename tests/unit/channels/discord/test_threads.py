@@ -6,7 +6,7 @@ from channels.discord.emulator.server import Fault
 from tests.contract.discord_harness import SETTINGS
 from tests.unit.channels.discord.rig import rigged
 from tests.unit.channels.discord.test_sending import server, text
-from zeroclaw import NotSupported, replace
+from zeroclaw import ChannelUnavailable, NotSupported, replace
 
 pytestmark = pytest.mark.slow
 
@@ -112,6 +112,20 @@ async def test_a_thread_left_unopened_by_a_kill_is_opened_by_the_next_send() -> 
         place = replace(server(rig, general), thread=str(first.id))
         async with rig.bot(THREADS) as channel:
             rig.discord.backend.create_thread(general, "x", rig.discord.bot, message_id=first.id)
+            await channel.send(place, text(channel, "hi"))
+        assert [message.content for message in rig.discord.from_bot(first.id)] == ["hi"]
+
+
+async def test_a_failed_opening_of_a_thread_leaves_no_message_in_doubt() -> None:
+    """Nothing was sent yet, and opening a thread twice does no harm. P1."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        first = ann.says(general, f"<@{rig.discord.bot}> hello")
+        place = replace(server(rig, general), thread=str(first.id))
+        async with rig.bot(THREADS) as channel:
+            rig.discord.will(Fault(method="POST", path="/threads$", status=502))
+            with pytest.raises(ChannelUnavailable):
+                await channel.send(place, text(channel, "hi"))
             await channel.send(place, text(channel, "hi"))
         assert [message.content for message in rig.discord.from_bot(first.id)] == ["hi"]
 
