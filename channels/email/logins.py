@@ -17,7 +17,7 @@ from ssl import SSLContext, create_default_context
 
 from channels._remote.fields import as_object, number, parse_json, text
 from channels._remote.http import Form, Http, repeatable
-from channels._remote.limits import FAILED, FIRST_FAILURE, TOO_MANY
+from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
 from channels.email import EmailSettings
 from channels.email.identity import digest
 from channels.email.state import TextFile
@@ -140,7 +140,7 @@ class Logins:
             code = text(fields, "error")
             reason = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
             message = f"`{self.channel}`: `token_url` gives no access token ({reason})"
-            is_final = FIRST_FAILURE <= status < FAILED and status != TOO_MANY
+            is_final = FIRST_FAILURE <= status < FAILED and status not in {NO_TIME, TOO_MANY}
             raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
             self._refresh_line = f"{digest(configured)} {newest}"

@@ -222,6 +222,7 @@ REFUSALS: Mapping[str, tuple[tuple[int, bytes] | None, type[ZeroclawError], str]
         "gives no access token \\(400\\)$",
     ),
     "too many": ((429, b"{}"), ChannelUnavailable, "429"),
+    "they did not wait for the form": ((408, b"slow"), ChannelUnavailable, "408"),
     "it fails": ((503, b"later"), ChannelUnavailable, "503"),
     "it says nothing": (None, ChannelUnavailable, "gave no answer"),
     "no token": ((200, b"{}"), ChannelUnavailable, "200"),
