@@ -2,9 +2,10 @@
 
     buckets entities links markdown_v2 html_markup   pure: rate limits, and marks in texts
     account chats files updates shapes               pure: the state, and its form in the Bot API
-    sending editing drafting about_bot about_chats   pure: the methods
+    send_methods edit_methods draft_methods          pure: the methods
+    bot_methods chat_methods message_fields
     people view                                      pure: people's actions, and what the page shows
-    bot_api polling delivering                       sockets and waits
+    bot_api polling webhook_delivery                 sockets and waits
     emulator actor                                   for tests
     control stage                                    for `zeroclaw try telegram`
 

@@ -17,17 +17,17 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from channels._remote.emulator.http import NOTHING_HERE, Answer, Handle, Request, Server
-from channels.telegram.emulator.about_chats import open_topic
 from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.actor import Actor
 from channels.telegram.emulator.bot_api import BotApi
 from channels.telegram.emulator.buckets import Buckets, Limits
+from channels.telegram.emulator.chat_methods import open_topic
 from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Topic
-from channels.telegram.emulator.delivering import Delivering
 from channels.telegram.emulator.faults import Call, Fault, Planned
 from channels.telegram.emulator.people import UserAction
 from channels.telegram.emulator.polling import Polling
 from channels.telegram.emulator.updates import Update, Updates
+from channels.telegram.emulator.webhook_delivery import WebhookDelivery
 from channels.telegram.emulator.wire import Json
 from zeroclaw import Clock, replace
 
@@ -85,7 +85,7 @@ class Emulator:
         self._api = BotApi(
             account=self.account, polling=self._polling, clock=clock, on_change=self._signal
         )
-        self._delivering = Delivering(
+        self._webhook_delivery = WebhookDelivery(
             account=self.account, polling=self._polling, clock=clock, on_change=self._signal
         )
         self._server = Server(self._handle, port)
@@ -101,7 +101,7 @@ class Emulator:
     async def __aenter__(self) -> Self:
         await self.up()
         await self._group.__aenter__()
-        self._tasks.append(self._group.create_task(self._delivering.run()))
+        self._tasks.append(self._group.create_task(self._webhook_delivery.run()))
         return self
 
     async def __aexit__(
@@ -133,7 +133,7 @@ class Emulator:
     def cut(self) -> None:
         """Cut every connection and every post to a webhook, but go on accepting and posting."""
         self._server.cut()
-        self._delivering.cut()
+        self._webhook_delivery.cut()
 
     @property
     def url(self) -> str:
@@ -355,6 +355,6 @@ class Emulator:
         self._signal()
 
     def _signal(self) -> None:
-        self._delivering.wake()
+        self._webhook_delivery.wake()
         self._changed.set()
         self._changed = asyncio.Event()

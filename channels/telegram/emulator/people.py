@@ -7,7 +7,7 @@ from channels.telegram.emulator import shapes
 from channels.telegram.emulator.account import Account, Press
 from channels.telegram.emulator.chats import Chat, Instant, Message, Person, Status, Version
 from channels.telegram.emulator.entities import Entity, Formatted, normalized, utf16, with_detected
-from channels.telegram.emulator.sending import origin
+from channels.telegram.emulator.send_methods import origin
 from channels.telegram.emulator.updates import Update
 from channels.telegram.emulator.wire import Json
 from zeroclaw import Value

@@ -1,6 +1,6 @@
 """The methods that edit or delete messages."""
 
-from channels.telegram.emulator import composing, shapes
+from channels.telegram.emulator import message_fields, shapes
 from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.chats import Chat, Instant, Message, Version
 from channels.telegram.emulator.files import FOLDERS, media
@@ -21,7 +21,7 @@ def edit_message_text(account: Account, parameters: Parameters, now: Instant) ->
         content = read_rich(parameters)
         formatted, rich = content.formatted, content.shape
     else:
-        formatted = composing.text(parameters)
+        formatted = message_fields.text(parameters)
     message = _editable(account, parameters)
     if message.media:
         raise bad_request("there is no text in the message to edit")
@@ -31,7 +31,7 @@ def edit_message_text(account: Account, parameters: Parameters, now: Instant) ->
 
 def edit_message_caption(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `editMessageCaption`."""
-    formatted = composing.caption(parameters)
+    formatted = message_fields.caption(parameters)
     message = _editable(account, parameters)
     if not message.media:
         raise bad_request("there is no caption in the message to edit")
@@ -59,7 +59,9 @@ def edit_message_media(account: Account, parameters: Parameters, now: Instant) -
         raise bad_request("can't parse InputMedia: type must be one of the media types")
     message = _editable(account, parameters)
     inner = Parameters(values=input_media, files=parameters.files)
-    version = Version(formatted=composing.caption(inner), markup=read_markup(parameters), at=now.at)
+    version = Version(
+        formatted=message_fields.caption(inner), markup=read_markup(parameters), at=now.at
+    )
     file = account.files.resolve(inner, "media", text_of(input_media, "type"))
     account.spend(message.chat, "edit", now)
     message.media = media(file)

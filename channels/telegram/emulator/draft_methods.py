@@ -4,18 +4,18 @@ A draft is not a message: it has no message id, counts as no message, and vanish
 when the bot sends a message.
 """
 
-from channels.telegram.emulator import composing, shapes
+from channels.telegram.emulator import message_fields, shapes
 from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.chats import DRAFT_LIFETIME_S, Draft, Instant
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.rich import read_rich
-from channels.telegram.emulator.sending import post
+from channels.telegram.emulator.send_methods import post
 from channels.telegram.emulator.wire import Json, Parameters
 
 
 def send_message_draft(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendMessageDraft`; an empty text shows that the bot is thinking."""
-    formatted = composing.text(parameters, may_be_empty=True)
+    formatted = message_fields.text(parameters, may_be_empty=True)
     return _show(account, parameters, now, formatted.text, None)
 
 
@@ -42,7 +42,7 @@ def _show(
         raise bad_request("draft identifier must be non-zero")
     if chat.is_group:
         raise bad_request("TEXTDRAFT_PEER_INVALID")
-    thread = composing.thread(chat, parameters)
+    thread = message_fields.thread(chat, parameters)
     account.spend(chat, "draft", now)
     draft = chat.drafts.get(thread)
     if draft is not None and (draft.id != id_ or now.at >= draft.until):

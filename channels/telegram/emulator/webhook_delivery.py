@@ -28,7 +28,7 @@ class _Failure(Value):
     retry_after_s: int = 0
 
 
-class Delivering:
+class WebhookDelivery:
     """Delivers updates while a webhook is set."""
 
     def __init__(

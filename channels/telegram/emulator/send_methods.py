@@ -1,6 +1,6 @@
 """The methods that send messages."""
 
-from channels.telegram.emulator import composing, shapes
+from channels.telegram.emulator import message_fields, shapes
 from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.chats import Chat, Instant, Message, Version
 from channels.telegram.emulator.entities import Formatted
@@ -30,14 +30,14 @@ ACTIONS = (
 def send_message(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendMessage`."""
     chat = account.open_chat(parameters)
-    formatted = composing.text(parameters)
+    formatted = message_fields.text(parameters)
     return shapes.message(post(account, chat, parameters, now, formatted))
 
 
 def send_file(kind: str, account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `sendDocument`, `sendPhoto` and the like; the file's parameter is named like its kind."""
     chat = account.open_chat(parameters)
-    formatted = composing.caption(parameters)
+    formatted = message_fields.caption(parameters)
     file = account.files.resolve(parameters, kind, kind)
     return shapes.message(post(account, chat, parameters, now, formatted, media_fields=media(file)))
 
@@ -58,13 +58,13 @@ def post(
     Raises:
         Refused: Its topic, markup or reply is invalid, or it is one message too many.
     """
-    thread = composing.thread(chat, parameters)
+    thread = message_fields.thread(chat, parameters)
     markup = read_markup(parameters)
-    reply_to, quote = composing.answered(account, chat, parameters)
+    reply_to, quote = message_fields.answered(account, chat, parameters)
     if not thread and reply_to is not None and reply_to.chat is chat:
         # A reply needs no topic to go where its message is (tdlib/telegram-bot-api#447, read 2026-11).
         thread = reply_to.thread
-    options = composing.options(parameters)
+    options = message_fields.options(parameters)
     account.spend(chat, "send", now)
     return account.add(
         chat,
@@ -88,8 +88,8 @@ def send_media_group(account: Account, parameters: Parameters, now: Instant) -> 
     if not 1 <= len(items) <= MAX_IN_ALBUM:
         raise bad_request("wrong number of media in the album specified")
     pieces = [_piece(account, parameters, item) for item in items]
-    thread = composing.thread(chat, parameters)
-    reply_to, quote = composing.answered(account, chat, parameters)
+    thread = message_fields.thread(chat, parameters)
+    reply_to, quote = message_fields.answered(account, chat, parameters)
     account.spend(chat, "send", now, len(pieces))
     account.albums += 1
     extra = {"media_group_id": f"album-{account.albums}", **quote}
@@ -115,14 +115,14 @@ def _piece(account: Account, parameters: Parameters, item: object) -> tuple[Form
         raise bad_request("can't parse InputMedia: type must be one of the media types")
     kind = text_of(item, "type")
     inner = Parameters(values=item, files=parameters.files)
-    return composing.caption(inner), media(account.files.resolve(inner, "media", kind))
+    return message_fields.caption(inner), media(account.files.resolve(inner, "media", kind))
 
 
 def forward_message(account: Account, parameters: Parameters, now: Instant) -> object:
     """Do `forwardMessage`."""
     chat = account.open_chat(parameters)
     source = _source(account, parameters, "forward")
-    thread = composing.thread(chat, parameters)
+    thread = message_fields.thread(chat, parameters)
     account.spend(chat, "send", now)
     extra = {**source.extra, "forward_origin": origin(source)}
     last = source.versions[-1]
@@ -139,7 +139,7 @@ def copy_message(account: Account, parameters: Parameters, now: Instant) -> obje
     source = _source(account, parameters, "copy")
     formatted = source.versions[-1].formatted
     if source.media and parameters.has("caption"):
-        formatted = composing.caption(parameters)
+        formatted = message_fields.caption(parameters)
     message = post(account, chat, parameters, now, formatted, media_fields=source.media)
     return {"message_id": message.id}
 
@@ -163,7 +163,7 @@ def send_chat_action(account: Account, parameters: Parameters, now: Instant) -> 
     action = parameters.text("action")
     if action not in ACTIONS:
         raise bad_request("wrong parameter action in request")
-    composing.thread(chat, parameters)
+    message_fields.thread(chat, parameters)
     chat.actions.append(action)
     chat.acting_until = now.at + ACTING_S
     return True
