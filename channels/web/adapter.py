@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -23,11 +23,13 @@ from zeroclaw import (
     Attachment,
     ChannelContext,
     ChannelRejected,
+    ChannelUnavailable,
     MessageRef,
     OutgoingFile,
     Rendered,
     ZeroclawError,
     page_files,
+    refused_as,
 )
 
 PING_S = 15.0
@@ -62,7 +64,7 @@ class WebChannel(LocalChannel):
             ready()
             for number in itertools.count():
                 if number % PINGS_A_SWEEP == 0:
-                    await self._uploads.sweep()
+                    await self._sweep()
                 await self.context.clock.sleep(PING_S)
                 self.feed.ping()
 
@@ -81,7 +83,8 @@ class WebChannel(LocalChannel):
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return a file that a page uploaded."""
-        body = await self._uploads.content(attachment.reference, max_bytes)
+        with refused_as(ChannelUnavailable, "the page's upload can't be read now"):
+            body = await self._uploads.content(attachment.reference, max_bytes)
         if body is None:
             message = "the page's upload is not here any more, so it has to be sent again"
             raise ChannelRejected(message)
@@ -169,8 +172,15 @@ class WebChannel(LocalChannel):
             return JSONResponse({"error": result.reason}, status_code=status)
         if isinstance(posted, decode.Message):
             # The message may have gone off the record, and with it the files uploaded before it.
-            await self._uploads.sweep(file.id for file in posted.files)
+            await self._sweep(file.id for file in posted.files)
         return JSONResponse({"status": "accepted", "toast": result.toast})
+
+    async def _sweep(self, names: Iterable[str] = ()) -> None:
+        """Sweep the uploads; if the disk fails, the next sweep makes up for it."""
+        try:
+            await self._uploads.sweep(names)
+        except OSError as error:
+            self.context.log("uploads_not_swept", reason=error.strerror, level="warning")
 
 
 async def _client_closed(_request: Request, _error: Exception) -> Response:

@@ -17,7 +17,16 @@ from tests.contract.web_harness import Transcript, local_listener, web_context
 from tests.fakes.bare_context import NoMount, no_log
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import following, visiting
-from zeroclaw import Address, Attachment, Channel, ChannelContext, ChannelRejected, Said, replace
+from zeroclaw import (
+    Address,
+    Attachment,
+    Channel,
+    ChannelContext,
+    ChannelRejected,
+    ChannelUnavailable,
+    Said,
+    replace,
+)
 from zeroclaw.channel import never_off_the_record
 from zeroclaw.errors import StoreUnusable
 
@@ -340,3 +349,30 @@ async def test_the_page_goes_off_the_record(tmp_path: Path, *, is_known: bool) -
         assert names_in(tmp_path / "kept") == []
         for name, body in ((ID, b"milk"), ("later-one", b"tea")):
             assert await channel.fetch(named(name), max_bytes=9) == body
+
+
+async def test_a_file_that_the_disk_fails_to_read_may_be_fetched_later(tmp_path: Path) -> None:
+    """It is not taken for a fault in the code, after which it would never be fetched again."""
+    async with uploading(tmp_path) as (channel, _, _):
+        (tmp_path / "kept" / ID).mkdir()
+        with pytest.raises(ChannelUnavailable, match="can't be read now: is a directory"):
+            await channel.fetch(named(), max_bytes=9)
+
+
+async def test_a_stored_message_is_confirmed_even_if_the_uploads_can_not_be_swept(
+    tmp_path: Path,
+) -> None:
+    """Otherwise the page would post it again and again, and none of those behind it. P1."""
+    async with uploading(tmp_path) as (_, client, desk):
+        (tmp_path / "kept").rmdir()
+        posted = {"id": "message-1", "text": "hello"}
+        assert (await client.post("/web/messages", json=posted)).status_code == 200
+        assert [envelope.body for envelope in desk.stored] == [Said(text="hello")]
+
+
+async def test_the_page_is_served_even_if_the_uploads_can_not_be_swept(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"")
+    async with local_listener(tmp_path, clock := ManualClock()) as listener:
+        context = web_context(listener, Transcript(), clock, tmp_path / "kept")
+        async with receiving(WebChannel(context), Desk().admit), visiting(listener) as client:
+            assert (await client.get("/web/")).status_code == 200
