@@ -38,12 +38,12 @@ class PageState(Value):
     Attributes:
         waiting: Number of things that wait for the operator, by section.
         halted: Who halted the daemon; empty if it is not halted.
-        told: Result of the last form; empty for none.
+        result: Result of the last form; empty for none.
     """
 
     waiting: dict[str, int]
     halted: str = ""
-    told: str = ""
+    result: str = ""
 
 
 def page(
@@ -77,7 +77,7 @@ def page(
             "main",
             tag("h1", name),
             *_halted(state),
-            tag("p", coded(state.told), id="told", role="status", hidden=not state.told),
+            tag("p", coded(state.result), id="told", role="status", hidden=not state.result),
             *main,
             id="main",
             tabindex=-1,

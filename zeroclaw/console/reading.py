@@ -67,11 +67,11 @@ class ConsoleReader:
         self._store = context.inbound.store
         self._chains = chains
 
-    async def page_state(self, told: str) -> PageState:
-        """Return the state that every page shows; `told` is the result of the last form."""
+    async def page_state(self, result: str) -> PageState:
+        """Return the state that every page shows; `result` is that of the last form."""
         pending = await self._store.count(APPROVALS.where(state="pending"))
         waiting = {"approvals": pending, "people": len(await self._strangers())}
-        return PageState(waiting=waiting, halted=self._inbound.policy.halted_by, told=told)
+        return PageState(waiting=waiting, halted=self._inbound.policy.halted_by, result=result)
 
     # --- approvals, grants, people -------------------------------------------------------------
 

@@ -70,14 +70,14 @@ class Sections:
             "audit": self._check,
         }
 
-    async def page(self, section: str, query: Fields, *, told: str) -> tuple[bytes, int]:
-        """Return a section's page and its status; `told` is the result of the last form.
+    async def page(self, section: str, query: Fields, *, result: str) -> tuple[bytes, int]:
+        """Return a section's page and its status; `result` is that of the last form.
 
         Raises:
             StoreUnusable: The store can't be read.
         """
         content = await self._builders[section](query) if section in self._builders else NOT_FOUND
-        state = await self._reader.page_state(told)
+        state = await self._reader.page_state(result)
         page = frame.page(self._paths, section, state, content[1], title=content[0])
         return page, 404 if content is NOT_FOUND else 200
 

@@ -85,10 +85,10 @@ class Site:
         return self._files.get(section) or await self._page(section, query)
 
     async def _page(self, section: str, query: Fields) -> Response:
-        told = self._results.pop(query.get("told", ""), "")
+        result = self._results.pop(query.get("told", ""), "")
         try:
             async with self._slots:
-                body, status = await self._sections.page(section, query, told=told)
+                body, status = await self._sections.page(section, query, result=result)
         except ZeroclawError as error:
             self._context.log(
                 "section_not_read", section=section, reason=str(error), level="warning"

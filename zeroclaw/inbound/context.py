@@ -203,5 +203,5 @@ class InboundContext(Struct, frozen=True, kw_only=True):
         own: bool | None = True,
     ) -> bool:
         """Whether the policy lets a principal do something now."""
-        asked = self.query(principal, action, direct=direct, own=own)
-        return self.policy().decide(asked).effect == "allow"
+        query = self.query(principal, action, direct=direct, own=own)
+        return self.policy().decide(query).effect == "allow"
