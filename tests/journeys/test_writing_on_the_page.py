@@ -75,16 +75,21 @@ async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_who_logs_out_leaves_no_words_behind(place: str, tmp_path: Path) -> None:
-    """The next person in this tab, or with its tools, would find the half-written message."""
+    """The next person in this tab would find the half-written message, and send the unsent one."""
     async with browsing(tmp_path) as world:
         page = await world.log_in()
+        await page.page.route("**/messages", lambda route: route.abort())
+        await page.say("an accusation")
+        await expect(page.own).to_have_text(["an accusation"])
         await page.page.get_by_label("Message", exact=True).fill("a confession")
         if place == "console":
             await page.page.locator("#console").click()
             await expect(page.page).to_have_url(re.compile("/console/"))
         await page.button("Log out").click()
         await expect(page.page.locator("h1")).to_have_text("You are logged out")
-        assert "confession" not in await page.page.evaluate("JSON.stringify(sessionStorage)")
+        stored = str(await page.page.evaluate("JSON.stringify(sessionStorage)"))
+        assert "confession" not in stored
+        assert "accusation" not in stored
         world.page_errors.clear()  # the browser reports the 401
 
 

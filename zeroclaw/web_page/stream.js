@@ -73,8 +73,12 @@ export function unfinishedKey(name) {
   return `${UNFINISHED}${name} ${location.pathname}`;
 }
 
-/* Remove the unfinished input of all pages from this tab, because the person logs out. */
+/* The key of this tab's storage for messages that are not sent yet. */
+export const UNSENT = "zeroclaw-unsent ";
+
+/* Remove the unfinished and unsent input of all pages from this tab, because the person logs out: the
+   next one would send it. */
 export function clearUnfinished() {
-  Object.keys(sessionStorage).filter((key) => key.startsWith(UNFINISHED))
+  Object.keys(sessionStorage).filter((key) => key.startsWith(UNFINISHED) || key.startsWith(UNSENT))
     .forEach((key) => sessionStorage.removeItem(key));
 }

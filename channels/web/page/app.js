@@ -6,7 +6,7 @@ import { Outbox, follow, postAnswer } from "./client.js";
 import { NextFiles } from "./files.js";
 import { Items } from "./items.js";
 import { coded } from "./markdown.js";
-import { status, unfinishedKey } from "./stream.js";
+import { clearUnfinished, status, unfinishedKey } from "./stream.js";
 
 const TYPING_MS = 6000;
 const TOAST_MS = 5000;
@@ -283,6 +283,8 @@ byId("stop").addEventListener("click", () => {
 
 // Logging out leaves no text behind in this tab; `pagehide` stores whatever is in the composer.
 byId("logout").addEventListener("submit", () => {
+  outbox.messages = [];
+  clearUnfinished();
   textField.value = "";
   nextFiles.files = [];
 });

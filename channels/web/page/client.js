@@ -1,6 +1,6 @@
 /* The client of the daemon: posts until acknowledged, and follows the event stream. */
 
-import { connection, pause, pauseUntilReturn, status } from "./stream.js";
+import { UNSENT, connection, pause, pauseUntilReturn, status } from "./stream.js";
 
 const EVENTS = ["snapshot", "item", "gone", "typing", "trouble"];
 const RETRY_DELAYS_MS = [500, 1000, 2000, 4000, 8000];
@@ -13,7 +13,7 @@ const STALE_POST_MS = 10_000;
 /* 64 kbit/s, less than a phone has at the edge of its network. */
 const MIN_BYTES_PER_MS = 8;
 /* Of this chat: the next page of the same tab may be that of another. */
-const STORAGE_KEY = `zeroclaw-unsent ${location.pathname}`;
+const STORAGE_KEY = `${UNSENT}${location.pathname}`;
 
 export class Refused extends Error {}
 export class LoggedOut extends Refused {
