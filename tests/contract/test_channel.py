@@ -43,7 +43,7 @@ async def test_a_file_that_is_not_there_is_refused_for_good(
 async def test_a_file_is_fetched_however_often_and_no_further_than_it_may(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """A file above the limit is refused for good, whatever its stated size (P9)."""
+    """A file above the limit is refused for good, with any stated size (P9)."""
     desk = Desk()
     content = b"milk" * 500
     async with adapter.opened(desk.admit, tmp_path) as harness:
@@ -70,7 +70,7 @@ async def test_a_slash_and_a_word_is_a_command(adapter: Adapter, tmp_path: Path)
 
 
 @every_channel
-async def test_the_platform_is_told_only_once_the_message_is_stored(
+async def test_a_message_is_confirmed_only_once_it_is_stored(
     adapter: Adapter, tmp_path: Path
 ) -> None:
     """While the door has not answered, neither has the channel (P1)."""

@@ -22,7 +22,7 @@ SAID = [f"message {number}" for number in range(6)]
 
 
 @placed_channels
-async def test_what_was_written_while_it_was_away_arrives_once_and_in_order(
+async def test_messages_while_it_was_away_arrive_once_and_in_order(
     placed: Placing, tmp_path: Path
 ) -> None:
     """A restart loses nothing that was written before, meanwhile or after, and doubles none of it.

@@ -62,7 +62,7 @@ async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path:
 
 
 @channels_that("can_lookup")
-async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: Path) -> None:
+async def test_a_message_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: Path) -> None:
     """Before and after it was sent again."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         mark = await begin_send(harness)
@@ -83,7 +83,9 @@ async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: P
 
 
 @channels_that("can_lookup")
-async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path: Path) -> None:
+async def test_a_known_message_is_not_mistaken_for_the_lost_one(
+    adapter: Adapter, tmp_path: Path
+) -> None:
     """Nor is it changed, though it has the same words."""
     assert adapter.loses is not None
     async with adapter.opened(Desk().admit, tmp_path) as harness:

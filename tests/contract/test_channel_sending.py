@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 
 @every_channel
-async def test_it_is_what_it_says_it_is(adapter: Adapter, tmp_path: Path) -> None:
+async def test_a_channel_matches_its_declaration(adapter: Adapter, tmp_path: Path) -> None:
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         assert harness.channel.capabilities == adapter.capabilities
         assert harness.channel.name == harness.address.channel
@@ -187,9 +187,7 @@ async def test_what_has_no_threads_says_so(adapter: Adapter, tmp_path: Path) -> 
 
 
 @channels_that("native_draft")
-async def test_what_is_previewed_is_seen_and_is_no_message(
-    adapter: Adapter, tmp_path: Path
-) -> None:
+async def test_a_preview_is_seen_and_is_no_message(adapter: Adapter, tmp_path: Path) -> None:
     """It grows, in the plain form where that is asked for, until a message comes (S2-06)."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         growing = outgoing(harness, "*hel*", draft=True)

@@ -49,7 +49,7 @@ async def test_a_stranger_meets_silence_and_leaves_a_number(
 
 
 @over(WITH_GROUPS)
-async def test_a_stranger_in_a_group_is_told_alone_that_a_press_is_not_theirs_and_nothing_else(
+async def test_a_stranger_in_a_group_reads_only_that_a_press_is_not_theirs(
     adapter: Adapter, tmp_path: Path
 ) -> None:
     """Nothing of their messages and commands there is shown, stored or sent to a model.

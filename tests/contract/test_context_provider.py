@@ -17,7 +17,7 @@ REQUEST = replace(context_request(has_tools=True), notes=(1,))
 
 
 @every_provider
-async def test_it_declares_itself_and_never_otherwise(name: str, tmp_path: Path) -> None:
+async def test_the_declaration_never_changes(name: str, tmp_path: Path) -> None:
     """By a name that `/context` and the log can show, with a budget that lets something through."""
     provider = await PROVIDERS[name](tmp_path)
     spec = provider.spec
@@ -54,7 +54,7 @@ async def test_what_it_adds_passes_the_room_that_asks(name: str, tmp_path: Path)
 
 
 @every_provider
-async def test_a_group_is_told_nothing_of_whose_turn_it_is(name: str, tmp_path: Path) -> None:
+async def test_a_groups_texts_reveal_nothing_of_the_turns_person(name: str, tmp_path: Path) -> None:
     """Others read along, and each of their turns begins as the last one did."""
     provider = await PROVIDERS[name](tmp_path)
     ann, bob = (context_request(person, group=True) for person in ("Ann", "Bob"))
@@ -62,7 +62,7 @@ async def test_a_group_is_told_nothing_of_whose_turn_it_is(name: str, tmp_path: 
 
 
 @every_provider
-async def test_one_that_is_cancelled_disturbs_no_other(name: str, tmp_path: Path) -> None:
+async def test_a_cancelled_request_disturbs_no_other(name: str, tmp_path: Path) -> None:
     provider = await PROVIDERS[name](tmp_path)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(_listed(provider, REQUEST))

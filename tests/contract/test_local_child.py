@@ -133,7 +133,7 @@ async def test_the_child_knows_no_secret_and_ends_with_a_killed_parent(small_mod
 
 
 @pytest.mark.needs("llama")
-async def test_a_missing_model_is_told_with_what_to_do(tmp_path: Path) -> None:
+async def test_a_missing_model_is_reported_with_what_to_do(tmp_path: Path) -> None:
     """One line, before any process is started."""
     provider = open_provider(ProviderSettings(), context(tmp_path))
     with pytest.raises(ProviderUnusable) as caught:
@@ -144,7 +144,7 @@ async def test_a_missing_model_is_told_with_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("llama")
-async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_model_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(b"hello")
     provider = local_provider(tmp_path / "a.gguf")
     with pytest.raises(ProviderUnusable, match="is not a GGUF model"):
@@ -153,7 +153,7 @@ async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.needs("llama")
-async def test_a_model_that_does_not_load_is_told(tmp_path: Path) -> None:
+async def test_a_model_that_does_not_load_is_reported(tmp_path: Path) -> None:
     """Its process has ended by then."""
     (tmp_path / "a.gguf").write_bytes(b"GGUF and nothing more")
     provider = local_provider(tmp_path / "a.gguf")
@@ -164,7 +164,7 @@ async def test_a_model_that_does_not_load_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.needs("llama")
-async def test_a_library_that_the_system_lacks_is_told_with_its_package(tmp_path: Path) -> None:
+async def test_a_library_that_the_system_lacks_is_reported_with_its_package(tmp_path: Path) -> None:
     """A system that was made small has no OpenMP runtime, which no Python package brings."""
     model, child = tmp_path / "a.gguf", tmp_path / "child.py"
     model.write_bytes(b"GGUF")
@@ -184,7 +184,7 @@ def test_the_shipped_model_says_that_it_only_chats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trained", "reported", "window", "said_by"),
+    ("trained", "reported", "window", "source"),
     [
         (2_048, None, 2_048, "the model file"),
         (
@@ -206,8 +206,8 @@ def test_the_shipped_model_says_that_it_only_chats() -> None:
         (None, 8_192, 8_192, "the configuration"),
     ],
 )
-def test_who_says_how_much_a_model_file_reads_is_told(
-    tmp_path: Path, trained: int | None, reported: int | None, window: int, said_by: str
+def test_the_source_of_a_models_window_is_reported(
+    tmp_path: Path, trained: int | None, reported: int | None, window: int, source: str
 ) -> None:
     """Memory is taken for all of it at the start, so no file has more than is usual. S0-16."""
     model = tmp_path / "m.gguf"
@@ -215,4 +215,4 @@ def test_who_says_how_much_a_model_file_reads_is_told(
     model.write_bytes(b"GGUF" + pack("<IQQ", 3, 0, 1) + key)
     settings = ProviderSettings(model_file=str(model), context_tokens=reported)
     facts = open_provider(settings, context()).facts
-    assert (facts.context_tokens, facts.context_from) == (window, said_by)
+    assert (facts.context_tokens, facts.context_from) == (window, source)

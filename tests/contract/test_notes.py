@@ -64,7 +64,7 @@ async def test_a_note_that_is_forgotten_is_not_found(
 
 
 @over_all
-async def test_the_same_fact_told_twice_at_once_is_kept_once(
+async def test_the_same_fact_noted_twice_at_once_is_kept_once(
     implementation: Implementation, tmp_path: Path
 ) -> None:
     async with AsyncExitStack() as stack:

@@ -37,7 +37,7 @@ def text_of(events: list[StreamEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-async def test_text_is_told_while_the_stream_still_stands() -> None:
+async def test_text_arrives_while_the_stream_is_open() -> None:
     """A delta leaves before the next one exists (S2-06, S0-22)."""
     async with ModelServer() as server:
         provider, gate = of(server), server.gate()
@@ -113,7 +113,7 @@ async def test_a_kept_connection_that_the_server_closed_is_replaced_unseen() -> 
         await provider.aclose()
 
 
-async def test_a_busy_endpoint_is_asked_again() -> None:
+async def test_a_request_to_a_busy_endpoint_is_retried() -> None:
     async with ModelServer() as server:
         provider = of(server)
         server.refuse(429, "slow down", headers={"retry-after": "0"}, times=2)
@@ -145,7 +145,7 @@ async def test_a_picture_crosses_as_it_is() -> None:
         await provider.aclose()
 
 
-async def test_whoever_stops_listening_hangs_up() -> None:
+async def test_a_closed_stream_hangs_up() -> None:
     async with ModelServer() as server:
         provider = of(server)
         server.say("one ", server.gate())

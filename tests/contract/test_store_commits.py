@@ -91,7 +91,9 @@ async def test_a_claim_that_has_expired_can_be_claimed_again(
 
 
 @every_store
-async def test_of_many_at_once_one_gets_the_claim(backend: Implementation, tmp_path: Path) -> None:
+async def test_one_of_many_claimants_gets_the_claim(
+    backend: Implementation, tmp_path: Path
+) -> None:
     """The same event ten times at the same instant is admitted once."""
     outcomes: list[str] = []
 
@@ -227,7 +229,7 @@ async def test_a_refused_commit_leaves_the_others_of_its_instant_whole(
 
 
 @every_store
-async def test_what_was_written_is_read(backend: Implementation, tmp_path: Path) -> None:
+async def test_a_commit_can_be_read(backend: Implementation, tmp_path: Path) -> None:
     """A read sees every commit that returned before it began, in every task."""
 
     async def count(store: Store, stream: str) -> list[int]:
@@ -289,7 +291,7 @@ async def test_plans_that_run_at_once_take_different_numbers(
 
 @every_store
 @pytest.mark.parametrize("is_by_key", [True, False])
-async def test_of_plans_that_end_the_same_row_at_once_one_does(
+async def test_one_of_many_plans_ends_the_row(
     backend: Implementation, tmp_path: Path, *, is_by_key: bool
 ) -> None:
     """Found by its key or in a selection; the others plan again, and find it ended or deleted."""

@@ -58,7 +58,7 @@ async def test_the_holder_of_the_newest_fence_may_write(
 
 
 @every_store
-async def test_an_older_fence_is_worthless_once_somebody_newer_has_the_conversation(
+async def test_an_older_fence_is_refused_once_a_newer_holder_has_the_conversation(
     backend: Implementation, tmp_path: Path
 ) -> None:
     """Of two holders the older one writes nothing, however late it wakes up."""
@@ -74,7 +74,7 @@ async def test_an_older_fence_is_worthless_once_somebody_newer_has_the_conversat
 
 
 @every_store
-async def test_an_older_fence_stays_worthless_when_nobody_holds_the_newer_one(
+async def test_an_older_fence_stays_refused_without_a_holder_of_the_newer_one(
     backend: Implementation, tmp_path: Path
 ) -> None:
     """A store may forget a conversation without a holder, but not its newest fence (P2)."""
@@ -135,7 +135,7 @@ async def test_a_fence_opens_no_other_scope(
 
 
 @every_store
-async def test_a_fence_that_nobody_was_given_is_refused(
+async def test_a_fence_that_was_never_issued_is_refused(
     backend: Implementation, tmp_path: Path
 ) -> None:
     """A made-up token is no lease."""

@@ -118,7 +118,7 @@ async def test_a_dropped_blob_is_gone(backend: Implementation, tmp_path: Path) -
 
 
 @every_store
-async def test_a_blob_that_was_put_again_since_somebody_looked_stays(
+async def test_a_blob_that_was_put_again_since_the_read_stays(
     backend: Implementation, tmp_path: Path
 ) -> None:
     """A blob is dropped if it was last put before the instant, exclusively."""
@@ -161,7 +161,7 @@ async def test_a_clock_that_was_set_back_spares_no_blob(
 
 
 @every_store
-async def test_what_is_taken_away_is_used_no_more(backend: Implementation, tmp_path: Path) -> None:
+async def test_removed_data_is_used_no_more(backend: Implementation, tmp_path: Path) -> None:
     """The used size shrinks with removals, so that a bound on it can be kept."""
     async with backend.opened(tmp_path, ManualClock()) as store:
         bodies = [bytes([number]) * 1000 for number in range(100)]

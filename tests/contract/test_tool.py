@@ -133,7 +133,7 @@ def test_no_value_breaks_the_check(name: str, value: object) -> None:
 
 @every_tool
 def test_the_card_gets_one_line(name: str) -> None:
-    """The line is the same each time and stays one line whatever the arguments hold."""
+    """The line is the same each time and stays one line for any arguments."""
     tool = make_tool(name)
     good = tool.check(IMPLEMENTATIONS[name].good)
     nasty = {

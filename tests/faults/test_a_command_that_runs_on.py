@@ -43,7 +43,7 @@ async def run_until_killed(world: World) -> None:
     await world.daemon.kill()
 
 
-async def test_a_command_that_runs_on_after_a_kill_is_ended_and_told_as_unknown(
+async def test_a_command_that_runs_on_after_a_kill_is_ended_and_reported_as_unknown(
     tmp_path: Path,
 ) -> None:
     """No process of it is left, it ran once, and model and operator read that it may have run. K24."""

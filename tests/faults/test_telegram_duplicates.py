@@ -90,7 +90,7 @@ async def test_equal_numbers_of_different_messages_are_no_repeats(tmp_path: Path
         await world.telegram.confirmed(late)
 
 
-async def test_what_waited_while_it_was_down_is_answered_oldest_first(tmp_path: Path) -> None:
+async def test_messages_while_it_was_down_are_answered_oldest_first(tmp_path: Path) -> None:
     """More than one batch holds, from several chats, with an edit and a command among it. S2-02."""
     async with bot(tmp_path, channel={"stream": False}) as world:
         world.model.say("Up.", key="first")

@@ -32,7 +32,7 @@ async def stopped(world: Bot, who: Actor) -> None:
     await world.until(lambda: any("topped by" in text for text in who.chat.texts))
 
 
-async def test_it_ends_at_its_time_out_and_the_model_tells_the_chat(tmp_path: Path) -> None:
+async def test_a_hung_call_ends_at_its_time_out_and_the_model_says_so(tmp_path: Path) -> None:
     """The model reads that it took too long, its answer stands, and the next message is taken.
 
     S1-16, S1-21, P1.
@@ -91,9 +91,7 @@ async def test_many_hung_calls_delay_no_other_chat_and_stop_ends_each_at_once(
         assert "may have run" in result
 
 
-async def test_what_was_written_while_it_hung_is_answered_when_it_is_stopped(
-    tmp_path: Path,
-) -> None:
+async def test_messages_during_a_hung_call_are_answered_when_it_is_stopped(tmp_path: Path) -> None:
     """Only what runs ends; the queue behind it goes on, in order. P1, P2."""
     async with bot(tmp_path) as world:
         hang(world, world.ann)

@@ -143,7 +143,7 @@ async def test_a_life_without_a_message_knows_where_to_look_as_well(tmp_path: Pa
         for carried_out in (False, True)
     ],
 )
-async def test_a_kill_while_telegram_is_asked_loses_and_repeats_nothing(
+async def test_a_kill_during_a_lookup_at_telegram_loses_and_repeats_nothing(
     tmp_path: Path, method: str, name: str, n: int, *, carried_out: bool
 ) -> None:
     """Killed before the answer, it can't know whether the call had its effect. P1, P3, P5."""

@@ -46,7 +46,7 @@ async def test_a_few_seconds_on_all_channels_find_nothing(tmp_path: Path) -> Non
     assert " 0 on" not in counts, "people wrote everywhere"
 
 
-async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> None:
+async def test_the_soak_counts_lost_doubled_and_disordered_answers(tmp_path: Path) -> None:
     """One that is marked as a possible repeat is counted apart."""
     async with Emulator(clock=SystemClock()) as telegram:
         ann, zero = telegram.person("Ann"), telegram.account.bot
@@ -67,7 +67,7 @@ async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("answers", "out_of_order"), [("21", ()), ("12", ("text p.1",))])
-def test_it_goes_by_the_order_that_the_platform_gave(
+def test_the_soak_uses_the_order_of_the_platform(
     answers: str, out_of_order: tuple[str, ...]
 ) -> None:
     """A mailbox that numbers two mails the other way round has no other order than that. P2."""
@@ -90,7 +90,7 @@ def test_a_stall_of_the_event_loop_fails_it() -> None:
     assert not SoakResult(sums=sums, growth=(), stalls=stalls_in(logged)).is_good
 
 
-async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
+async def test_the_history_of_a_message_is_in_order() -> None:
     """Calls of other chats, and those after the last that speaks of it, are left out."""
     async with Emulator(clock=SystemClock()) as telegram:
         ann = telegram.person("Ann")
@@ -110,7 +110,7 @@ async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
     assert repr(LOST) in rest[2]
 
 
-def test_it_sees_a_call_that_does_not_wait_as_long_as_it_was_told() -> None:
+def test_the_soak_reports_a_call_before_the_end_of_its_wait() -> None:
     """A process that was started since knows nothing of it."""
     calls = [
         _call(at=10, refusal="Too Many Requests: retry after 3"),
@@ -139,7 +139,7 @@ def test_it_sees_a_call_that_does_not_wait_as_long_as_it_was_told() -> None:
         ([60.0], True),
     ],
 )
-def test_it_tells_memory_that_leaks_from_memory_that_fills(mib: list[float], is_flat: bool) -> None:
+def test_the_soak_tells_leaking_memory_from_filling_memory(mib: list[float], is_flat: bool) -> None:
     """Two equal late stretches are compared, by their medians."""
     samples = [
         Measured(pss_mib=size, disk_mib=1, messages=number) for number, size in enumerate(mib)
@@ -147,7 +147,7 @@ def test_it_tells_memory_that_leaks_from_memory_that_fills(mib: list[float], is_
     assert is_memory_flat(samples) == is_flat
 
 
-def test_it_sees_a_disk_that_grows() -> None:
+def test_the_soak_reports_a_growing_disk() -> None:
     begin = Measured(pss_mib=50, disk_mib=1, messages=0)
     warm = Measured(pss_mib=60, disk_mib=2, messages=100)
     assert is_disk_flat(begin, warm, Measured(pss_mib=60, disk_mib=3, messages=200))

@@ -43,7 +43,7 @@ async def test_a_draft_grows_and_ends_as_the_final(tmp_path: Path) -> None:
         assert grows(message)
 
 
-async def test_one_message_carries_what_was_said_around_a_tool_call(tmp_path: Path) -> None:
+async def test_one_message_carries_the_texts_around_a_tool_call(tmp_path: Path) -> None:
     """The text before a call, and the text after it, end in one edited message. K4, S2-07."""
     async with open_world(tmp_path) as world:
         world.model.call("peek", {"what": "the sky"}, text="Let me look.", round=0)

@@ -52,7 +52,7 @@ async def test_a_question_expires_while_the_daemon_is_dead(tmp_path: Path) -> No
         assert world.bench.runs == []
 
 
-async def test_the_daemon_is_told_to_end_while_it_waits(tmp_path: Path) -> None:
+async def test_the_daemon_is_stopped_while_it_waits(tmp_path: Path) -> None:
     """SIGTERM does not wait for people: the question goes on in the next process."""
     async with open_world(tmp_path) as world:
         card = await ask_to_knock(world)

@@ -62,7 +62,7 @@ async def test_where_nothing_can_be_deleted_they_say_so(tmp_path: Path) -> None:
         assert not any("word" in text for text in world.chat("ann").answers)
 
 
-async def test_an_answer_that_breaks_off_twice_fails_and_is_told(tmp_path: Path) -> None:
+async def test_an_answer_that_breaks_off_twice_fails_with_a_notice(tmp_path: Path) -> None:
     """The person reads what there was and what to do; `/retry` works. S4-17, S1-14."""
     async with open_world(tmp_path) as world:
         world.model.say("Half", cut=True, times=2)

@@ -113,7 +113,7 @@ async def test_a_kill_loses_no_question(tmp_path: Path) -> None:
         await world.until(lambda: world.chat("mallory").answers[-1] == "You may talk to me now.")
 
 
-async def test_a_group_is_never_told_a_code(tmp_path: Path) -> None:
+async def test_a_group_never_reads_a_code(tmp_path: Path) -> None:
     """The whole group would read it; the bot is silent, and there is no card (P4)."""
     async with open_world(tmp_path, channels=CODES) as world:
         await world.platform.confirmed(await world.say("mallory", "let me in", chat="#lobby"))

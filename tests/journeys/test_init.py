@@ -111,7 +111,7 @@ async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("leaves", ["at the end of input", "while a model is tried"])
-async def test_a_newcomer_who_leaves_is_told_that_nothing_was_written(
+async def test_a_newcomer_who_leaves_reads_that_nothing_was_written(
     tmp_path: Path, leaves: str
 ) -> None:
     """At the end of input as at Ctrl-C, in one line (P10)."""

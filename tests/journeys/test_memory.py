@@ -27,7 +27,7 @@ async def request_after(world: World, person: str, text: str, *, chat: str = "")
     return str(world.model.requests[-1].messages)
 
 
-async def test_what_was_told_is_known_later_by_its_person_until_it_is_forgotten(
+async def test_a_fact_is_known_in_its_persons_later_turns_until_it_is_forgotten(
     tmp_path: Path,
 ) -> None:
     """Across `/new` and kills; the others' requests never hold it. S2-05, K25."""

@@ -26,7 +26,7 @@ async def test_new_while_a_turn_runs(tmp_path: Path) -> None:
         assert roles == ["system", "user"]
 
 
-async def test_what_was_admitted_before_new_is_answered_in_the_old_one_first(
+async def test_messages_before_new_are_answered_in_the_old_conversation_first(
     tmp_path: Path,
 ) -> None:
     """The queue of the old conversation is served, then the new one begins."""

@@ -149,7 +149,7 @@ async def test_halt_from_the_terminal_stops_everything(tmp_path: Path) -> None:
         await world.until(lambda: world.chat("ann").answers[-1] == "Here I am.")
 
 
-async def test_receipts_are_told_apart_in_the_terminal(tmp_path: Path) -> None:
+async def test_receipts_are_marked_in_the_terminal(tmp_path: Path) -> None:
     """A true one is proven, a false one is called so, and the exit code says which. S2-18."""
     async with open_world(tmp_path) as world:
         receipt = await true_receipt(world)

@@ -22,7 +22,7 @@ def second_channel(platform: Platform) -> dict[str, object]:
     return {"second": {"kind": "loopback", "allowed_users": ["olga"], **settings}}
 
 
-async def test_the_operator_is_asked_where_they_are(tmp_path: Path) -> None:
+async def test_the_operator_gets_the_card_on_their_platform(tmp_path: Path) -> None:
     """The card appears on their platform; the answer goes back to the requesting chat. S2-19."""
     async with (
         Platform(account="other") as second,

@@ -232,7 +232,7 @@ async def test_going_back_after_logging_out_shows_nothing(place: str, tmp_path: 
         world.page_errors.clear()  # the browser reports each 401
 
 
-async def test_what_is_written_to_one_bot_does_not_go_to_another(tmp_path: Path) -> None:
+async def test_a_draft_to_one_bot_does_not_go_to_another(tmp_path: Path) -> None:
     """Two pages of one daemon, one after the other in one tab: each keeps its own words."""
     pages = {"first": {"kind": "web"}, "second": {"kind": "web"}}
     async with browsing(tmp_path, channels=pages) as world:

@@ -10,7 +10,7 @@ def test_each_id_that_a_test_names_is_listed() -> None:
     assert {n: t for n, t in proofs().items() if known[n].startswith(LATER)} == {}
 
 
-def test_a_test_is_found_by_what_is_said_of_it() -> None:
+def test_a_test_is_found_by_its_docstring() -> None:
     """Functions of all kinds, and classes; a helper proves nothing."""
     source = """
 def test_one(): "It holds. S0-01."

@@ -3,7 +3,7 @@
 from zeroclaw.recent import Recent
 
 
-def test_what_was_noted_longest_ago_is_forgotten() -> None:
+def test_the_oldest_entry_is_forgotten() -> None:
     known = Recent[str, int](2)
     known["a"] = 1
     known["b"] = 2

@@ -29,7 +29,7 @@ def lines_of(request: tuple[Message, ...]) -> list[dict[str, str]]:
     return [json.loads(line) for line in request[1].content.splitlines()]
 
 
-def test_the_messages_are_told_as_data_behind_what_is_known() -> None:
+def test_the_messages_are_data_behind_the_known_facts() -> None:
     """So that nothing is noted twice, and nothing in them is obeyed."""
     request = facts_request("Ann likes tea.", "Ann has a cat.", left_out=(said(1), *calls(0, 1)))
     assert [next(iter(line)) for line in lines_of(request)] == [
@@ -42,7 +42,7 @@ def test_the_messages_are_told_as_data_behind_what_is_known() -> None:
     assert "never an instruction" in request[0].content
 
 
-def test_of_what_is_known_the_newest_is_told() -> None:
+def test_the_newest_known_facts_are_sent() -> None:
     many = [f"{number}: {'x' * 400}" for number in range(50)]
     found = [
         line["known already"] for line in lines_of(facts_request(*many)) if "known already" in line
@@ -51,7 +51,7 @@ def test_of_what_is_known_the_newest_is_told() -> None:
     assert 1 <= len(found) <= MAX_KNOWN_CHARS // 400
 
 
-def test_it_is_made_to_fit() -> None:
+def test_the_request_is_made_to_fit() -> None:
     request = facts_request("Ann likes tea.", left_out=talk(200, 5), max_tokens=1_500)
     assert sum(map(of_message, request)) <= 1_500
 
@@ -77,7 +77,7 @@ def test_a_fact_is_a_json_text_on_a_line_of_its_own(text: str, facts: tuple[str,
 
 
 @given(st.text())
-def test_whatever_a_model_says_its_facts_are_few_short_lines(text: str) -> None:
+def test_facts_are_few_short_lines_for_any_answer(text: str) -> None:
     for said_so in (text, "\n".join(f'"{n} {text}"' for n in range(20))):
         found = parse_facts(said_so)
         assert len(found) <= MAX_FACTS

@@ -70,7 +70,7 @@ def test_the_stored_messages_are_left_alone() -> None:
     assert ANSWER.reasoning == "Now I know."
 
 
-def test_reasoning_is_one_normalised_text_whatever_it_was_called() -> None:
+def test_reasoning_is_one_normalised_text_of_any_field() -> None:
     """The stored message has one reasoning field; the rest of the daemon never sees the wire's names (S1-24)."""
     flat = AssistantMessage(tool_calls=CALLS[:1], reasoning="because")
     assert prepare_request_messages([flat]) == (flat,)

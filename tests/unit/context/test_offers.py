@@ -66,7 +66,7 @@ def test_few_tools_are_offered_at_once() -> None:
     assert lazy[0].description.endswith("There are:\n- eyes: look\n- poke: poke\n- burn: burn")
 
 
-def test_what_was_asked_for_stands_behind_in_that_order() -> None:
+def test_loaded_tools_stand_behind_in_that_order() -> None:
     """By a group's name or a tool's; what is gone since is left out. S3-14."""
     loaded = Loaded(tools=("burn", "gone", "look", "eyes"))
     assert names(offers().definitions(ANN, HERE, loaded)) == ["load_tools", "burn", "look"]
@@ -104,7 +104,7 @@ def test_a_skill_brings_its_loader() -> None:
     assert not replace(offers(), tools={}).has_any
 
 
-def test_tools_are_told_apart_by_all_that_decides_and_made_once() -> None:
+def test_definitions_are_cached_by_all_that_decides_them() -> None:
     """By who asks, where, what was loaded, and the policy, skills and bound in force."""
     policies, skills = [PolicySet((ALLOW,))], [tuple[Skill, ...]()]
     config = LiveConfig(Config(runtime=RuntimeSettings(eager_tools=3)), ())
@@ -130,7 +130,7 @@ def test_tools_are_told_apart_by_all_that_decides_and_made_once() -> None:
     ]
 
 
-def test_what_the_hour_decides_is_found_out_each_time() -> None:
+def test_a_decision_by_the_hour_is_made_each_time() -> None:
     """A policy may name hours, so its answer changes without a reload."""
     hours = [datetime(2026, 11, 21, 12, tzinfo=UTC), datetime(2026, 11, 21, 17, tzinfo=UTC)]
     nights = statement("b", "deny", actions=("tool:burn",), when={"hour_between": [9, 17]})

@@ -93,7 +93,7 @@ def test_the_same_facts_make_the_same_prompt() -> None:
     assert prompt(has_tools=True) == prompt(has_tools=True)
 
 
-def test_off_the_record_the_model_is_told_behind_the_rules() -> None:
+def test_off_the_record_the_prompt_says_so_behind_the_rules() -> None:
     """It can't promise to remember, and does not think that it may write. K23."""
     request = replace(context_request(), conversation=off_the_record("01A"))
     text = rules(request)
@@ -126,7 +126,7 @@ async def read(files: WorkspaceFiles) -> tuple[ContextText, ...]:
     return await files.texts(context_request())
 
 
-async def test_they_come_in_one_order_and_some_are_rules(tmp_path: Path) -> None:
+async def test_files_come_in_one_order_and_some_are_rules(tmp_path: Path) -> None:
     """Identity, tone, the person, knowledge and method, in this order."""
     furnish(tmp_path, *reversed(NAMES))
     found = await read(files_in(tmp_path / "none", tmp_path))
@@ -142,7 +142,7 @@ async def test_they_come_in_one_order_and_some_are_rules(tmp_path: Path) -> None
     assert found[0].text == "what IDENTITY.md says\n"
 
 
-async def test_what_is_missing_is_skipped(tmp_path: Path) -> None:
+async def test_missing_files_are_skipped(tmp_path: Path) -> None:
     assert await read(files_in(tmp_path)) == ()
     assert await read(files_in(tmp_path, tmp_path / "gone")) == ()
     furnish(tmp_path, "MEMORY.md", "OTHER.md")
@@ -179,7 +179,7 @@ async def test_a_workspace_that_untrusted_text_has_changed_is_untrusted(tmp_path
 
 
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
-async def test_what_is_no_plain_file_is_not_opened(tmp_path: Path, kind: str) -> None:
+async def test_only_plain_files_are_opened(tmp_path: Path, kind: str) -> None:
     """A command in the sandbox can make a link to what it can't read itself."""
     workspace, name = tmp_path / HERE, "MEMORY.md"
     furnish(workspace, "USER.md")
@@ -237,7 +237,7 @@ async def test_skills_are_listed_and_loaded_ones_are_given_whole() -> None:
     assert (nothing.text, of_nobody.text) == ("", "")
 
 
-def test_what_is_loaded_stands_behind_the_list_in_its_order() -> None:
+def test_loaded_skills_stand_behind_the_list_in_their_order() -> None:
     """So that what stands before it stays; one that is gone since is left out. S3-07."""
     listed = skills_text(SKILLS, (), None)
     assert listed.endswith(f"- tides: When to sail.\n- ports: {'x' * 199}…")

@@ -167,7 +167,7 @@ async def test_a_provider_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch
     assert [left.reason for left in found.left_out] == ["it took longer than 0 s"]
 
 
-async def test_what_is_no_text_at_all_fails_its_provider_alone() -> None:
+async def test_a_wrong_type_fails_its_provider_alone() -> None:
     """A provider of another package may return anything."""
 
     class WrongType(Fake):
@@ -180,8 +180,8 @@ async def test_what_is_no_text_at_all_fails_its_provider_alone() -> None:
     assert [part.text for part in found.parts] == ["one"]
 
 
-async def test_what_strangers_may_have_written_is_known_by_name() -> None:
-    """By the provider's own declaration, whatever it returns; for a trusted one, text by text."""
+async def test_texts_of_strangers_are_untrusted_by_name() -> None:
+    """By the provider's own declaration, for all its texts; for a trusted one, text by text."""
     stranger = adds(spec=ContextSpec(name="feed"))
     mixed = adds(ContextText(text="a", name="theirs", untrusted=True), "b")
     every = ContextProviders((stranger, mixed), lambda _: False)

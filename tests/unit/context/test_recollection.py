@@ -55,7 +55,7 @@ def newest(world: World) -> str:
     return messages[-1].content
 
 
-async def test_a_fact_told_in_private_is_not_known_in_a_group_nor_to_others(world: World) -> None:
+async def test_a_private_fact_is_not_known_in_a_group_nor_to_others(world: World) -> None:
     async with world.running() as house:
         await remember_tea(house)
         await house.say("what do I like?", room="club")
@@ -149,7 +149,7 @@ async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None
         assert contents[-1].endswith("\n\ntwo")
 
 
-async def test_what_is_sent_again_begins_as_it_did(world: World) -> None:
+async def test_a_repeated_request_begins_as_it_did(world: World) -> None:
     """All that stood before the newest words of the last request, whichever notes went along."""
     async with world.running() as house:
         await remember_tea(house)
@@ -222,7 +222,7 @@ async def test_a_secret_that_became_known_since_is_taken_out(world: World) -> No
 
 
 @pytest.mark.parametrize("off", [NotesSettings(recalled_chars=0), NotesSettings(enabled=False)])
-async def test_one_key_leaves_them_out(world: World, off: NotesSettings) -> None:
+async def test_one_key_turns_recollection_off(world: World, off: NotesSettings) -> None:
     async with world.running() as house:
         await remember_tea(house)
     open_the_notes(world, off)
@@ -284,8 +284,8 @@ FIRST = Note(number=1, text=NOTE.text, by=NOTE.by, at=NOTE.at, conversation=NOTE
 async def test_a_note_is_there_after_a_restart(tmp_path: Path) -> None:
     """And its number is still taken."""
     async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
-        kept = await Notes(store).add("of:ada", NOTE, max_notes=2)
-        assert kept == KeptNote(note=FIRST, is_new=True)
+        added = await Notes(store).add("of:ada", NOTE, max_notes=2)
+        assert added == KeptNote(note=FIRST, is_new=True)
     async with aclosing(await open_store(tmp_path / "data", clock=ManualClock())) as store:
         notes = Notes(store)
         assert await notes.all("of:ada") == (FIRST,)

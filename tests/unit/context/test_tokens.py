@@ -76,10 +76,10 @@ def test_a_message_takes_more_than_its_text() -> None:
     calls = (ToolCall(id="call_0", name="shell", arguments='{"command": "ls"}'),)
     assert of_message(AssistantMessage(content="Yes.", tool_calls=calls)) > of_message(plain)
     flat = AssistantMessage(content="Yes.", reasoning="because of this")
-    both = AssistantMessage(
+    whole_message = AssistantMessage(
         content="Yes.", reasoning="because of this", reasoning_details=('{"text": "because"}',)
     )
-    assert of_message(plain) < of_message(flat) <= of_message(both)
+    assert of_message(plain) < of_message(flat) <= of_message(whole_message)
 
 
 def test_tools_take_their_schema() -> None:
@@ -235,16 +235,18 @@ def test_a_tokenizer_is_handed_no_more_than_it_can_bear() -> None:
     long = UserMessage(content="x" * 65_537)
     assert uncounted_texts(TokenCache(), (long,), ()) == ()
     assert with_counts(TokenCache(), (long,), (), {}).counted == {long: of_message(long)}
-    much = tuple(UserMessage(content=f"{n}" * 65_536) for n in range(5))
-    texts = uncounted_texts(TokenCache(), much, ())
+    messages = tuple(UserMessage(content=f"{n}" * 65_536) for n in range(5))
+    texts = uncounted_texts(TokenCache(), messages, ())
     assert [text[0] for text in texts] == ["4", "3", "2", "1"]
-    cache = with_counts(TokenCache(), much, (), dict.fromkeys(texts, 7))
-    assert size_of(much[0], weigh(cache, much)) == of_message(much[0])
-    (rest,) = uncounted_texts(cache, much, ())
+    cache = with_counts(TokenCache(), messages, (), dict.fromkeys(texts, 7))
+    assert size_of(messages[0], weigh(cache, messages)) == of_message(messages[0])
+    (rest,) = uncounted_texts(cache, messages, ())
     assert rest[0] == "0", "its turn comes with the next request"
-    cache = with_counts(cache, much, (), {rest: 7})
-    assert {size_of(one, cache) for one in much} == {7 + of_message(UserMessage(content=""))}
-    assert uncounted_texts(cache, much, ()) == ()
+    cache = with_counts(cache, messages, (), {rest: 7})
+    assert {size_of(message, cache) for message in messages} == {
+        7 + of_message(UserMessage(content=""))
+    }
+    assert uncounted_texts(cache, messages, ()) == ()
 
 
 def test_a_message_that_is_too_much_for_a_tokenizer_is_not_handed_to_it_again() -> None:

@@ -308,10 +308,10 @@ async def test_a_file_whose_message_was_withdrawn_has_no_owner(world: World) -> 
         world.platforms["chat"].will("fetch", None, Hang())
         message = await send(house, "look", file(world, "a.txt"), file(world, "b.txt"))
         await house.withdraw(message)
-        [kept] = await rows(house)
+        [row] = await rows(house)
         conversation = ConversationId((await house.rows(RowKind.CONVERSATION))[0].key)
         files = AttachedFiles(world.store)
-        assert await files.find(conversation, kept.number) is None
+        assert await files.find(conversation, row.number) is None
         assert nothing_sent(world)
 
 

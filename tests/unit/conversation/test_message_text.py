@@ -172,7 +172,7 @@ def test_items_stand_together_by_message() -> None:
         ("", "ada"),
     ],
 )
-def test_a_name_that_somebody_chose_comes_second_in_a_group(chosen: str, shown: str) -> None:
+def test_a_chosen_name_comes_second_in_a_group(chosen: str, shown: str) -> None:
     """It may be another person's, and it begins no line that another of the group could have written."""
     message = replace(
         item("1", PersonMessage(text="hello")), principal=replace(ADA, display=chosen)
@@ -214,5 +214,5 @@ def test_a_long_wait_counts_from_when_it_was_written() -> None:
         *((7100, "119 min"), (7200, "2 h"), (7201, "2 h 1 min"), (86_400, "24 h")),
     ],
 )
-def test_it_is_rounded_up(seconds: float, text: str) -> None:
+def test_a_span_is_rounded_up(seconds: float, text: str) -> None:
     assert span(seconds) == text

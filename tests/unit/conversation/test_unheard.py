@@ -1,4 +1,4 @@
-"""A sound or video is answered by a sentence of the bot's own, whatever the model does."""
+"""A sound or video is answered by a sentence of the bot's own, with any answer of the model."""
 
 from datetime import UTC, datetime
 

@@ -69,7 +69,7 @@ async def test_a_chat_that_several_people_read_has_the_budget_of_groups() -> Non
 
 
 async def test_a_call_that_hangs_ends_as_lost() -> None:
-    """Within its time-out, whatever the adapter does (P9)."""
+    """Within its time-out, for any adapter (P9)."""
     async with running(platform()) as rig:
         rig.channel.will("send", Hang())
         outcome = await rig.accounts["chat"].post(

@@ -57,7 +57,7 @@ async def test_a_lost_answer_is_looked_for_and_the_message_found() -> None:
         assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
 
 
-async def test_one_that_did_not_arrive_is_sent_again_without_a_word_of_repeats() -> None:
+async def test_a_send_that_did_not_arrive_is_repeated_without_a_mark() -> None:
     """Once it has a number it is known that there is no other, and until then it says so (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut before it was read"))
@@ -107,7 +107,7 @@ def others_write(rig: Rig) -> None:
     rig.channel.before = once
 
 
-async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
+async def test_where_ids_ran_ahead_the_second_message_is_deleted() -> None:
     """Its own id tells how far to look, and the first one is found after all (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.reach = 1
@@ -123,7 +123,7 @@ async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
         assert rig.channel.called("delete")
 
 
-async def test_one_that_was_sent_again_says_so_where_it_can_not_be_told_after_it() -> None:
+async def test_a_repeat_stays_marked_where_the_lookup_fails_after_it() -> None:
     """For good (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut"))
@@ -132,7 +132,7 @@ async def test_one_that_was_sent_again_says_so_where_it_can_not_be_told_after_it
         assert seen(rig.channel) == [MARKED]
 
 
-async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
+async def test_a_repeat_is_not_sent_a_third_time() -> None:
     """The second look may fail as well, and the second message may be hard to take away (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.reach = 1
@@ -145,7 +145,7 @@ async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
         assert len(rig.channel.called("send")) == 2
 
 
-async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> None:
+async def test_the_lookup_waits_for_another_message_on_its_way() -> None:
     """The other message, whose id is unknown yet, would be taken for it and overwritten (P1)."""
     async with running(platform(LOOKING)) as rig:
         together: list[list[str]] = []
@@ -183,9 +183,7 @@ async def test_a_mark_that_is_known_too_late_hides_no_earlier_try() -> None:
 
 
 @pytest.mark.parametrize("fault", [RateLimited("slow down", retry_after_s=1), Lost()])
-async def test_what_is_no_repeat_says_so_no_more_however_often_that_fails(
-    fault: RateLimited | Lost,
-) -> None:
+async def test_a_lone_message_loses_its_mark_through_failures(fault: RateLimited | Lost) -> None:
     """A refused wait or a lost answer leaves no lone answer marked (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut"))
@@ -196,7 +194,7 @@ async def test_what_is_no_repeat_says_so_no_more_however_often_that_fails(
         assert len(rig.channel.called("send")) == 2
 
 
-async def test_a_second_one_whose_removal_was_not_answered_is_not_kept_as_the_one() -> None:
+async def test_a_second_message_whose_deletion_was_lost_is_not_recorded_as_the_answer() -> None:
     """What is recorded is what stands, to be changed later (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.reach = 1
@@ -209,7 +207,7 @@ async def test_a_second_one_whose_removal_was_not_answered_is_not_kept_as_the_on
         assert _text_of(await rig.row(put)).refs == (shown.ref,)
 
 
-async def test_where_it_can_not_be_told_the_repeat_says_that_it_may_be_one() -> None:
+async def test_where_the_lookup_fails_the_repeat_is_marked() -> None:
     """The window that the platform leaves (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Lost())
@@ -234,7 +232,7 @@ async def test_where_a_draft_can_no_longer_be_edited_the_final_takes_its_place()
         assert seen(rig.channel) == ["done"]
 
 
-async def test_where_nothing_is_known_to_look_from_the_repeat_says_so() -> None:
+async def test_without_a_mark_to_look_from_the_repeat_is_marked() -> None:
     async with running(platform(LOOKING)) as rig:
         rig.channel.knows_marks = False
         rig.channel.will("send", Lost())
@@ -243,7 +241,7 @@ async def test_where_nothing_is_known_to_look_from_the_repeat_says_so() -> None:
         assert rig.channel.called("lookup") == []
 
 
-async def test_what_is_only_late_may_come_after_the_look_so_the_repeat_says_so() -> None:
+async def test_a_late_send_may_arrive_after_the_lookup_so_the_repeat_is_marked() -> None:
     """A platform that was slow may carry it out whenever it likes (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Hang())
@@ -251,7 +249,7 @@ async def test_what_is_only_late_may_come_after_the_look_so_the_repeat_says_so()
         assert seen(rig.channel) == [MARKED]
 
 
-async def test_what_is_only_late_is_not_sent_again_where_nothing_may_be() -> None:
+async def test_a_late_send_is_not_repeated_where_repeats_are_off() -> None:
     """A look that found nothing does not make it certain."""
     async with running(platform(replace(LOOKING, may_repeat=False))) as rig:
         rig.channel.will("send", Hang())
@@ -339,7 +337,7 @@ LOOKS = st.sampled_from(["seen", "away", "limited"])
     kills=st.lists(st.integers(1, 12), max_size=3),
     begun=st.booleans(),
 )
-async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
+async def test_each_text_stands_once_through_losses_and_kills(
     sends: list[str], lookups: list[str], kills: list[int], begun: bool
 ) -> None:
     """In order, whole, and unmarked: here every look can tell (P1, P2)."""
@@ -481,7 +479,7 @@ async def test_a_final_that_needs_fewer_messages_takes_the_lost_one_away() -> No
 # --- held -----------------------------------------------------------------------------------------
 
 
-async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_told() -> None:
+async def test_a_held_answer_is_neither_looked_up_nor_repeated_but_reported() -> None:
     """S2-19, as the operator chose."""
     async with running(platform(HOLDING)) as rig:
         rig.channel.will("send", Lost())
@@ -494,7 +492,7 @@ async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_to
         assert item.uncertainty.may_stand
 
 
-async def test_held_after_a_kill_it_is_not_repeated_either() -> None:
+async def test_a_held_answer_is_not_repeated_after_a_kill_either() -> None:
     store, channel = MemoryStore(), platform(HOLDING)
     async with running(channel, store=store) as rig:
         put = final(rig, "done")
@@ -627,7 +625,7 @@ async def test_that_a_message_may_come_late_outlives_the_process() -> None:
     assert seen(channel) == [MARKED, "done"]
 
 
-async def test_a_second_that_is_found_says_on_that_it_may_be_one_while_the_first_may_come() -> None:
+async def test_a_repeat_stays_marked_while_the_first_send_may_arrive() -> None:
     """Looked for as it was sent, it is not mistaken for the first, which stands beside it (P1)."""
     store, channel = MemoryStore(), platform(LOOKING)
     put = await a_final(store)
@@ -637,7 +635,7 @@ async def test_a_second_that_is_found_says_on_that_it_may_be_one_while_the_first
     assert seen(channel) == [MARKED, "done"]
 
 
-async def test_what_was_late_once_may_come_after_a_later_try_was_cut() -> None:
+async def test_a_late_send_may_arrive_after_a_later_try_was_cut() -> None:
     """A try that ends at once says nothing of the one before it (P1)."""
     store, channel = MemoryStore(), platform(LOOKING)
     put = await a_final(store)
@@ -716,7 +714,7 @@ def _fault(kind: str) -> Exception | Lost | Hang | None:
     steps=st.lists(st.integers(0, 3), min_size=1, max_size=5),
     kills=st.lists(st.integers(1, 9), max_size=4),
 )
-async def test_whatever_befalls_it_one_stands_unmarked_at_most_and_none_is_missing(
+async def test_at_most_one_message_stands_unmarked_and_none_is_missing(
     sends: list[str], lookups: list[str], changes: list[str], steps: list[int], kills: list[int]
 ) -> None:
     """Others write meanwhile, so that looks miss what stands further on (P1)."""

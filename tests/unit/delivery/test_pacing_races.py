@@ -145,7 +145,7 @@ class World(RuleBasedStateMachine):
         self.open.append((self.at, request))
 
     def end(self, outcome: Callable[[Request], Event]) -> None:
-        """The oldest call under way comes to its end; how it went is told before."""
+        """The oldest call under way comes to its end; its outcome is fed first."""
         granted, request = self.open[0]
         self.feed(outcome(request))
         self.open.pop(0)

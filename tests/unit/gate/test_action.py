@@ -249,8 +249,8 @@ def test_an_action_reads_back_from_its_bytes(
 
 def test_a_kept_call_reads_back_however_long_it_is() -> None:
     """The bound is for what models write from now on: rows of an older release are longer."""
-    kept = action({"text": "a" * MAX_ARGUMENTS_CHARS})
-    assert decode(encode(kept)) == kept
+    frozen = action({"text": "a" * MAX_ARGUMENTS_CHARS})
+    assert decode(encode(frozen)) == frozen
 
 
 def test_a_kept_call_is_read_in_few_steps_however_many_arguments_it_has() -> None:

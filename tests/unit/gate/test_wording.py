@@ -155,9 +155,7 @@ def test_the_model_reads_why_a_call_did_not_run() -> None:
         ),
     ],
 )
-def test_a_person_reads_what_is_written_for_people(
-    approval: Approval, english: str, german: str
-) -> None:
+def test_a_person_reads_the_text_for_people(approval: Approval, english: str, german: str) -> None:
     """A person who called the tool does not read what a model should do next. P10."""
     assert [refusal_for_people(approval, language) for language in ("en", "de")] == [
         english,
@@ -323,7 +321,7 @@ def test_a_letter_that_passes_for_a_latin_one_is_escaped(command: str, shows: st
     assert json.loads(text) == {"command": command}
 
 
-def test_every_lookalike_that_unicode_lists_is_told_apart_within_a_word() -> None:
+def test_every_lookalike_that_unicode_lists_is_escaped_within_a_word() -> None:
     """But for Latin letters, of languages that are written with them, and those from right to left."""
     signs = [
         sign

@@ -554,7 +554,7 @@ async def test_a_number_is_found_behind_a_page_of_questions(world: World) -> Non
 # --- /pending ------------------------------------------------------------------------------------
 
 
-async def test_pending_lists_what_one_may_answer_or_asked_for(world: World) -> None:
+async def test_pending_lists_requests_to_answer_and_own_ones(world: World) -> None:
     """The approver sees the number, the requester sees whom it waits for."""
     world.model.will(POKE)
     async with world.running() as house:

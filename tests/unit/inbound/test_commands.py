@@ -348,7 +348,7 @@ async def test_each_sees_their_own_and_an_operator_all(world: World) -> None:
         assert await usage_for(house, room="hall") == mine
 
 
-async def test_it_says_how_far_the_budgets_are(world: World) -> None:
+async def test_usage_shows_how_far_the_budgets_are(world: World) -> None:
     """A share to whose it is, the day's to operators."""
     world.configure(budget=BudgetSettings(day_tokens=1_000, person_day_tokens=400))
     world.model.will(uses(90, 10))

@@ -178,7 +178,7 @@ def test_texts_count_as_guesses(texts: list[str], found: list[Guess]) -> None:
         (61, "none"),
     ],
 )
-def test_it_holds_for_an_hour(minutes: int, found: Guess) -> None:
+def test_the_code_holds_for_an_hour(minutes: int, found: Guess) -> None:
     """An expired code does nothing, nor an unused one after a clock was set right by days.
 
     A clock that only stepped, or took local time for UTC, leaves the printed code as it was.
@@ -197,7 +197,9 @@ def test_a_channel_has_a_limit_of_its_own() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from((CODE, WRONG, "hello"))), max_size=80))
-def test_it_is_never_used_twice_and_never_remembers_much(events: list[tuple[int, str]]) -> None:
+def test_the_code_is_never_used_twice_and_its_state_is_bounded(
+    events: list[tuple[int, str]],
+) -> None:
     """In any order of senders and texts; the stored state is bounded."""
     claim, rights = OPEN, 0
     for who, text in events:

@@ -314,7 +314,9 @@ async def test_the_console_lists_and_revokes(world: World) -> None:
 
 
 @pytest.mark.parametrize("words", ["please", "revoke", "list all", 7])
-async def test_what_makes_no_sense_at_the_console_is_one_line(world: World, words: object) -> None:
+async def test_a_wrong_command_at_the_console_is_answered_in_one_line(
+    world: World, words: object
+) -> None:
     """It says what there is, or lists (P10)."""
     async with world.running() as house:
         reply = await house.ask("grants", words=words)

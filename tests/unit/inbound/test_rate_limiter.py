@@ -371,7 +371,7 @@ async def test_several_people_in_one_chat_are_counted_one_after_another(world: W
         assert house.services.rate_limiter.refused == {"chat": 4}
 
 
-async def test_what_was_written_while_the_daemon_was_down_is_taken(world: World) -> None:
+async def test_messages_while_the_daemon_was_down_are_taken(world: World) -> None:
     """It counts for the time when it was written, where the platform tells it."""
     limited(world)
     async with world.running() as house:

@@ -360,7 +360,9 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize(("words", "reply"), NONSENSE.values(), ids=NONSENSE)
-async def test_what_makes_no_sense_is_one_line(world: World, words: str, reply: str) -> None:
+async def test_a_wrong_command_is_answered_in_one_line(
+    world: World, words: str, reply: str
+) -> None:
     """It says what is wrong and changes nothing (P10)."""
     async with world.running() as house:
         assert await console(house, words) == (reply, False)
@@ -375,7 +377,7 @@ async def test_only_operators_may_use_it(world: World) -> None:
         assert house.texts("ben")[-1].startswith("`/pair` is not for you")
 
 
-async def test_the_list_shows_who_waits_and_what_was_decided(world: World) -> None:
+async def test_the_list_shows_waiting_requests_and_decisions(world: World) -> None:
     """Without codes, because they are not stored (P4)."""
     async with world.running() as house:
         assert (await console(house, ""))[

@@ -407,7 +407,7 @@ async def test_one_conversations_fault_is_handed_back() -> None:
     assert fault_line(LookupError("secret")) == "a fault in its code (LookupError)"
 
 
-async def test_what_is_tried_again_ends_with_the_group_that_owns_it() -> None:
+async def test_a_retry_ends_with_the_group_that_owns_it() -> None:
     """Though the failure of a task group hid its cancellation (before Python 3.13)."""
     clock, tries = ManualClock(), 0
 

@@ -118,7 +118,7 @@ async def test_an_edit_keeps_what_a_message_brought_along(world: World) -> None:
         assert world.model.asked() == ["user: > an alert\n\nlook this up"]
 
 
-async def test_a_halt_holds_what_was_being_collected(world: World) -> None:
+async def test_a_halt_holds_collected_messages(world: World) -> None:
     """It waits for `/resume` like everything else, and is answered then (P1)."""
     busy(world, "collect")
     async with world.running() as house:
@@ -360,7 +360,7 @@ async def test_a_chat_chooses_for_itself(world: World) -> None:
         assert world.model.asked() == ["user: three"]
 
 
-async def test_what_is_not_known_changes_nothing(world: World) -> None:
+async def test_an_unknown_choice_changes_nothing(world: World) -> None:
     """The answer lists the choices instead (P10)."""
     async with world.running() as house:
         await house.say("/queue never")

@@ -290,7 +290,7 @@ def test_structured_blocks_are_merged_by_index_and_leave_in_order() -> None:
     ]
 
 
-def test_a_flat_text_beside_blocks_is_their_display_and_not_said_twice() -> None:
+def test_a_flat_text_beside_blocks_is_their_display_and_not_shown_twice() -> None:
     """OpenRouter sends both."""
     block = {"type": "reasoning.text", "index": 0, "text": "hm"}
     events = events_of(delta(reasoning="hm", reasoning_details=[block]), delta("stop"))
@@ -384,7 +384,7 @@ def test_thoughts_that_come_letter_by_letter_are_the_same(
 
 
 @pytest.mark.parametrize("rest", [delta("length"), fragment("{}", index=0, name="f")])
-def test_thoughts_that_nothing_closed_are_only_said_where_an_answer_is_whole(rest: Fields) -> None:
+def test_unclosed_thoughts_are_shown_only_where_an_answer_is_whole(rest: Fields) -> None:
     """A limit cut them off, or a call stands for the answer."""
     events = events_of(delta(content="[THINK]hm"), rest, delta("length"))
     assert [event for event in events if isinstance(event, TextDelta)] == []
@@ -434,7 +434,7 @@ def test_thoughts_whose_opening_tag_is_in_the_prompt_are_taken_back(cut: int | N
         "It is\n</think> or\n</think>\n\nYes",
     ],
 )
-def test_an_answer_about_tags_is_said_as_it_is(text: str) -> None:
+def test_an_answer_about_tags_is_shown_as_it_is(text: str) -> None:
     for pieces in ((text,), text):
         events = events_of(*(delta(content=piece) for piece in pieces), delta("stop"))
         assert "".join(event.text for event in events if isinstance(event, TextDelta)) == text
@@ -845,7 +845,7 @@ def test_what_came_before_an_error_has_left() -> None:
         next(events)
 
 
-def test_what_is_parsed_at_the_end_is_still_unread() -> None:
+def test_events_parsed_at_the_end_are_still_unread() -> None:
     """Whether a call is whole; 50 MB of arguments took two seconds (P9)."""
     reader = body(max_bytes=20_000)
     call = '{"index":0,"id":"a","function":{"name":"f","arguments":"%s"}}' % ("1" * 10_000)
@@ -878,7 +878,7 @@ def test_an_endless_answer_ends() -> None:
 
 
 @pytest.mark.parametrize("start", [b'{"choices":[', b" ", b"<html>"])
-def test_what_is_no_stream_ends_as_an_event_does(start: bytes) -> None:
+def test_a_body_that_is_no_stream_ends_as_an_event_does(start: bytes) -> None:
     """It is read in one step, which holds everybody up for as long as that takes (P9)."""
     reader = body(max_bytes=MAX_ANSWER_BYTES)
     assert list(reader.feed(start)) == []

@@ -372,7 +372,7 @@ async def test_a_dialect_learned_after_part_of_an_answer_counts_from_the_next_re
     assert [b'"reasoning_content"' in request.body for request in http.requests] == [True, False]
 
 
-async def test_a_server_that_takes_anothers_place_is_asked_in_its_own_dialect() -> None:
+async def test_a_server_that_takes_anothers_place_gets_its_own_dialect() -> None:
     """Behind one address; what was learned of the other one ended every call's turn until a restart."""
     first, second = refused(GROQ, DEEPSEEK)
     http = FakeHttp(first, GOOD, second, GOOD)

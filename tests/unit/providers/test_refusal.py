@@ -173,7 +173,7 @@ def test_retry_after_is_seconds_or_a_date(headers: dict[str, str], seconds: floa
 
 
 @pytest.mark.parametrize("text", ["", "{", "NaN", '{"a":Infinity}', "[" * 100_000])
-def test_what_is_no_json_is_refused(text: str) -> None:
+def test_a_body_that_is_no_json_is_a_refusal(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  the kind is the promise
         parse(text)
 

@@ -38,17 +38,17 @@ except OSError as error:
 """
 
 
-def test_it_starts_no_process() -> None:
+def test_the_child_starts_no_process() -> None:
     assert in_the_child(tried("os.fork() or os._exit(0)")) == ["BlockingIOError"]
 
 
-def test_it_writes_no_file() -> None:
+def test_the_child_writes_no_file() -> None:
     """Not even where anybody may."""
     write = "os.write(os.memfd_create('kept'), b'x')"
     assert in_the_child(tried(write)) == ["OSError"]
 
 
-def test_it_reaches_no_network() -> None:
+def test_the_child_reaches_no_network() -> None:
     """Not even this machine; where the kernel refuses, the process says so."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()

@@ -198,7 +198,7 @@ def test_a_picture_of_the_wrong_structure_is_not_sent(kind: str, data: bytes) ->
     assert without_metadata(data, TYPES[kind]) == b""
 
 
-def test_what_is_no_image_is_sent_as_it_is() -> None:
+def test_a_file_that_is_no_image_is_sent_as_it_is() -> None:
     assert without_metadata(TELLS, "application/pdf") == TELLS
 
 

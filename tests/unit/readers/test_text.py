@@ -93,7 +93,7 @@ def test_questions_and_answers_survive_their_line(text: str, page: int, offset: 
 @pytest.mark.parametrize(
     "line", [b"", b"{", b"[]", b'{"about": 1, "text": "", "failed": ""}', b"\xff", b"[" * 100_000]
 )
-def test_what_is_no_answer_is_none(line: bytes) -> None:
+def test_a_line_that_is_no_answer_is_none(line: bytes) -> None:
     """A reader that was taken over may write anything."""
     assert parse_reply(line) is None
 

@@ -349,7 +349,7 @@ def test_what_goes_along_stays_within_its_budget(texts: list[str], message: str,
     assert sum(map(len, within(found, HERE, 100_000))) <= most
 
 
-def test_what_fits_the_message_goes_before_what_is_new() -> None:
+def test_matching_notes_go_before_new_ones() -> None:
     """And one that is too long for what is left does not keep others out. S2-05, K25."""
     notes = [note("new " * 9, 3), note("z" * 300, 2), note("likes green tea", 1)]
     assert [note_.number for note_ in chosen(notes, "tea?", 200)] == [1, 3]

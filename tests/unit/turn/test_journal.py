@@ -242,7 +242,7 @@ def test_a_stopped_turn_answers_its_calls_and_keeps_its_text() -> None:
     ] == [("zc-a", "ok"), ("zc-b", "cancelled")]
 
 
-def test_a_turn_stopped_while_streaming_keeps_what_was_shown() -> None:
+def test_a_turn_stopped_while_streaming_keeps_the_shown_text() -> None:
     """As an assistant message that says so."""
     message = AssistantMessage(content="It is", mark="stopped")
     history = fold([OPENED, replace(STOPPED, message=message)])

@@ -170,7 +170,7 @@ def test_the_text_of_a_new_attempt_replaces_the_cut_one() -> None:
     )
 
 
-def test_an_answer_that_begins_anew_replaces_what_was_shown_of_it() -> None:
+def test_an_answer_that_begins_anew_replaces_its_shown_text() -> None:
     """A thought that a closing tag reveals is no answer, for every end of the turn (P6)."""
     shown = Streaming(progress=FIRST, shown="Okay, a lobster.", has_begun=True)
     anew = Streaming(progress=FIRST)

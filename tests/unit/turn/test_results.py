@@ -182,7 +182,7 @@ class Threads(Redactor):
 
 
 @pytest.mark.parametrize("unit", ["key: ", "a ", "\u200b", SECRET + " "])
-async def test_what_is_long_is_redacted_off_the_event_loop_a_slice_at_a_time(unit: str) -> None:
+async def test_a_long_text_is_redacted_off_the_event_loop_in_slices(unit: str) -> None:
     """No slice is longer than what is done in one go, and what comes out is the same (P9)."""
     redactor = Threads()
     text = (unit * LONGEST_CHARS)[: LONGEST_CHARS // 4]
@@ -194,7 +194,7 @@ async def test_what_is_long_is_redacted_off_the_event_loop_a_slice_at_a_time(uni
     assert expected.rstrip() in settled.finished.result.content
 
 
-async def test_what_is_short_goes_no_way_to_a_thread() -> None:
+async def test_a_short_text_is_redacted_without_a_thread() -> None:
     redactor = Threads()
     results = results_of(redactor)
     await results.of_run(ACTION, ToolOutput(text="a" * AT_ONCE_CHARS), AT)
