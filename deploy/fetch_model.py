@@ -36,7 +36,7 @@ def models_directory() -> Path:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether the file at `path` has the size of the model; its hash was checked when it was written."""
+    """Whether the file has the size of the model; its hash was checked when it was written."""
     return path.is_file() and path.stat().st_size == BYTES
 
 

@@ -156,7 +156,7 @@ class ScriptBook:
         round: int | None = None,  # noqa: A002  a round of the turn, as everywhere
         times: int | None = 1,
     ) -> None:
-        """Answer with text, each piece a delta of its own; `size` splits pieces into that many characters."""
+        """Answer with text, each piece a delta; `size` splits pieces into that many characters."""
         steps: list[Step] = [Head(), role()]
         if reasoning:
             steps.append(delta(reasoning_content=reasoning))

@@ -26,7 +26,7 @@ class LoopSteps:
         self._turn: dict[str, int] = {}
 
     def taken(self) -> tuple[int, str]:
-        """Return the steps of the longest turn since the last call, and the function with most of them."""
+        """Return the steps of the longest turn since the last call, and its busiest function."""
         longest, self._longest = self._longest, (0, "")
         return longest
 

@@ -72,7 +72,7 @@ class ManualClock:
         self._start += by
 
     async def advance(self, seconds: float) -> None:
-        """Move the time; sleepers wake in the order in which they are due, each settling before the next."""
+        """Move the time; sleepers wake in the order they are due, each settling before the next."""
         await self.settle()
         until = self._seconds + seconds
         while due := sorted(

@@ -20,8 +20,8 @@ async def serving(
 ) -> AsyncGenerator[int]:
     """Serve each connection, and wait for all of them at the end; yields the port.
 
-    A server sees the end of a connection later than the client; on a busy machine the test is over by then.
-    asyncio's own server does not track its connections (3.11), so their tasks have no owner.
+    A server sees the end of a connection later than the client; on a busy machine the test may be over
+    by then. asyncio's own server does not track its connections (3.11), so their tasks have no owner.
     """
     async with asyncio.TaskGroup() as connections:
 

@@ -147,6 +147,6 @@ class Chat:
 
     @property
     def ever(self) -> str:
-        """Every text that the bot ever showed in the chat, as one; for words that must never be shown."""
+        """Every text that the bot ever showed in the chat, joined."""
         bot: Sequence[Message] = [message for message in self.messages if not message.author]
         return "\n".join(text for message in bot for text in message.texts)

@@ -240,13 +240,13 @@ def test_the_secret_is_another_one_for_each_bot_address_and_start() -> None:
 # --- the watch -----------------------------------------------------------------------------------
 
 
-async def watching(rig: Rig, deeds: Callable[[int], None], looks: int) -> None:
-    """Run until Telegram was asked so often after the start; `deeds` come before each look."""
+async def watching(rig: Rig, before_check: Callable[[int], None], looks: int) -> None:
+    """Run until Telegram was asked so often after the start; `before_check` is called before each check."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.run())
         await rig.ready.wait()
         for number in range(looks):
-            deeds(number)
+            before_check(number)
             await rig.clock.advance(CHECK_INTERVAL_S if number else FIRST_CHECK_S)
         running.cancel()
 
@@ -264,13 +264,13 @@ async def test_a_webhook_that_somebody_moved_is_set_again_and_told() -> None:
     """Its path may be somebody's secret, so only the host is logged."""
     rig = Rig()
 
-    def deeds(number: int) -> None:
+    def before_check(number: int) -> None:
         if number == 0:
             rig.telegram.url = "https://elsewhere.example.org/secret"
         if number == 2:
             rig.telegram.url = ""
 
-    await watching(rig, deeds, looks=4)
+    await watching(rig, before_check, looks=4)
     assert rig.telegram.set == [(URL, rig.secret)] * 3
     told = [fields["it_went"] for event, fields in rig.log.seen if event == "webhook_set_again"]
     assert told == ["elsewhere.example.org", "nowhere"]
@@ -280,11 +280,11 @@ async def test_somebody_who_moves_it_again_and_again_is_reported() -> None:
     """As a second poller is: the channel is not up, and the text says what to do (P10)."""
     rig = Rig()
 
-    def deeds(_: int) -> None:
+    def before_check(_: int) -> None:
         rig.telegram.url = "https://elsewhere.example.org/"
 
     with pytest.raises(ExceptionGroup) as caught:
-        await watching(rig, deeds, looks=2)
+        await watching(rig, before_check, looks=2)
     (error,) = caught.value.exceptions
     assert isinstance(error, ChannelUnavailable)
     assert "another program sets or removes the webhook of the same token" in str(error)
@@ -293,7 +293,7 @@ async def test_somebody_who_moves_it_again_and_again_is_reported() -> None:
 async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_helps() -> None:
     rig = Rig()
 
-    def deeds(number: int) -> None:
+    def before_check(number: int) -> None:
         if number == 0:
             rig.telegram.failed = (datetime(2026, 1, 1, tzinfo=UTC), "Connection refused")
             rig.telegram.waiting = 3
@@ -301,7 +301,7 @@ async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_hel
             rig.telegram.failed = (datetime(2026, 1, 2, tzinfo=UTC), "502 Bad Gateway")
             rig.telegram.waiting = 0
 
-    await watching(rig, deeds, looks=4)
+    await watching(rig, before_check, looks=4)
     assert rig.log.seen == [
         ("webhook_not_delivered", {"reason": "Connection refused", "waiting": 3, "level": "error"}),
         ("webhook_not_delivered", {"reason": "502 Bad Gateway", "waiting": 0, "level": "info"}),
@@ -320,11 +320,11 @@ async def test_a_look_that_fails_ends_nothing_and_three_in_a_row_do() -> None:
     """Updates can come while questions are not answered."""
     rig = Rig()
 
-    def deeds(number: int) -> None:
+    def before_check(number: int) -> None:
         rig.telegram.faults = {0: 2, 3: 3}.get(number, rig.telegram.faults)
 
     with pytest.raises(ExceptionGroup) as caught:
-        await watching(rig, deeds, looks=6)
+        await watching(rig, before_check, looks=6)
     assert caught.group_contains(ChannelUnavailable, match="can't be reached")
     assert rig.log.events() == ["webhook_check_failed"] * 4
 

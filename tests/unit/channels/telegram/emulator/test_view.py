@@ -1,4 +1,4 @@
-"""The page is shown what it can draw, and the rest is left out."""
+"""The page's state has only what the page can draw."""
 
 from channels.telegram.emulator import Emulator
 from channels.telegram.emulator.view import snapshot
@@ -6,13 +6,13 @@ from channels.telegram.emulator.wire import is_array, is_object
 from tests.fakes.manual_clock import ManualClock
 
 
-def test_media_that_is_no_file_is_passed_over() -> None:
+def test_media_without_a_file_is_left_out() -> None:
     telegram = Emulator(clock=ManualClock())
     ann = telegram.person("Ann")
-    said = ann.says("here").sent
-    said.media = {"dice": 6, "photo": [], "document": {"file_id": "gone", "file_name": "a.txt"}}
-    seen = snapshot(telegram.account, telegram.now(), is_polled=False, calls=0)
-    chats = seen["chats"]
+    message = ann.says("here").sent
+    message.media = {"dice": 6, "photo": [], "document": {"file_id": "gone", "file_name": "a.txt"}}
+    state = snapshot(telegram.account, telegram.now(), is_polled=False, calls=0)
+    chats = state["chats"]
     assert is_array(chats)
     assert is_object(chats[0])
     messages = chats[0]["messages"]
