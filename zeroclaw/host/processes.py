@@ -425,7 +425,7 @@ def _process(pid: int) -> _Process | None:
             stat = os.read(descriptor, _STAT_BYTES)
         finally:
             os.close(descriptor)
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     # The name in parentheses is chosen by the program and may contain anything.
     ends = stat.rindex(b")")
@@ -441,7 +441,7 @@ def _process(pid: int) -> _Process | None:
 
 
 def _handle(pid: int) -> int | None:
-    with suppress(ProcessLookupError):
+    with suppress(OSError):  # it is gone, or there is no room: then it is killed without a wait
         return os.pidfd_open(pid)
     return None
 

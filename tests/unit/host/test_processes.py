@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import errno
 import os
 import shutil
 import signal
@@ -224,6 +225,40 @@ def test_a_group_left_by_a_crash_is_ended_at_the_next_start() -> None:
     with left_behind("sleep 600 & sleep 601") as orphan:
         assert processes.reap(orphan) == "killed"
     assert processes.reap(orphan) == "gone"
+
+
+def test_a_group_is_killed_without_room_for_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were opened to wait for its processes are closed, so that room comes back."""
+    pidfd_open, opened = os.pidfd_open, list[int]()
+
+    def open_one(pid: int) -> int:
+        if opened:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        opened.append(pidfd_open(pid))
+        return opened[0]
+
+    with left_behind("sleep 600 & sleep 601") as orphan:
+        monkeypatch.setattr(os, "pidfd_open", open_one)
+        processes.end_group(orphan.pgid)
+        monkeypatch.undo()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(opened[0])
+        assert processes.end_group(orphan.pgid)
+
+
+def test_a_process_that_could_not_be_looked_at_is_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its record would be removed, and it would live on."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    with left_behind("sleep 600") as orphan:
+        monkeypatch.setattr(os, "open", refuse)
+        with pytest.raises(OSError, match="Cannot allocate memory"):
+            processes.reap(orphan)
+        with pytest.raises(OSError, match="Cannot allocate memory"):
+            processes.living(orphan.pgid)
+        monkeypatch.undo()
 
 
 def test_a_sandbox_that_outlived_its_first_process_is_ended(tmp_path: Path) -> None:
