@@ -179,7 +179,7 @@ async def test_revoking_stops_a_running_answer(tmp_path: Path) -> None:
         await gate.reached()
         await world.say("olga", "/pair revoke ann")
         await world.until(lambda: world.chat("ann").answers)
-        assert "topped: you may no longer talk to me by olga" in world.chat("ann").answers[0]
+        assert "topped by olga: you may no longer talk to me" in world.chat("ann").answers[0]
         await world.platform.confirmed(await world.say("ann", "why?"))
         await world.daemon.restart()
         await world.platform.confirmed(await world.say("ann", "why?"))

@@ -78,7 +78,7 @@ STOPPED_BY_HALT = Sentence(
     en="stopped: everything was halted{by}", de="abgebrochen{by}: alles ist angehalten"
 )
 STOPPED_AS_REVOKED = Sentence(
-    en="stopped: you may no longer talk to me{by}",
+    en="stopped{by}: you may no longer talk to me",
     de="abgebrochen{by}: du darfst nicht mehr mit mir sprechen",
 )
 INTERRUPTED = Sentence(

@@ -349,7 +349,7 @@ async def test_a_lost_race_at_the_console_is_planned_anew(world: World) -> None:
 
 # --- revoked people -------------------------------------------------------------------------------
 
-STOPPED = "_Stopped: you may no longer talk to me by the operator on this machine._"
+STOPPED = "_Stopped by the operator on this machine: you may no longer talk to me._"
 BEN = Principal(id="person:ben", roles=frozenset(), channel="chat", sender="ben")
 
 
@@ -588,7 +588,7 @@ async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
         await world.store.write(person_put(out_by_ada(world)))
     async with world.running() as house:
         (text,) = house.texts("ben")  # of what was queued they hear nothing
-        assert text.endswith("_Stopped: you may no longer talk to me by Ada._")
+        assert text.endswith("_Stopped by Ada: you may no longer talk to me._")
         assert await house.states("stopped") == ["stopped", "stopped"]
 
 
@@ -603,7 +603,7 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
         world.store.before = meanwhile
         await house.say("hi", "ben")
         texts = house.texts("ben")
-        assert texts in ([], ["_Stopped: you may no longer talk to me by Ada._"])
+        assert texts in ([], ["_Stopped by Ada: you may no longer talk to me._"])
         assert await house.rows(RowKind.TURN, "open") == ()
 
 

@@ -360,7 +360,7 @@ def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: 
         ("stop", "", "stopped"),
         ("new", "Sam", "stopped: a new conversation was begun by Sam"),
         ("halt", "Ada", "stopped: everything was halted by Ada"),
-        ("revoked", "Ada", "stopped: you may no longer talk to me by Ada"),
+        ("revoked", "Ada", "stopped by Ada: you may no longer talk to me"),
         ("interrupt", "Sam", "interrupted by a newer message of Sam"),
         ("interrupt", "", "interrupted by a newer message"),
     ],
