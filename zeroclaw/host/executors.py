@@ -63,7 +63,11 @@ class FairShare:
             ToolFailed: The conversation has too many calls queued.
         """
         share = await self._take(conversation)
-        future = asyncio.get_running_loop().run_in_executor(None, work)
+        try:
+            future = asyncio.get_running_loop().run_in_executor(None, work)
+        except RuntimeError:  # the system starts no further thread
+            self._release(share)
+            raise
         future.add_done_callback(lambda done: self._finish(share, done))
         return await asyncio.shield(future)
 

@@ -110,6 +110,24 @@ async def test_work_leaves_the_event_loop() -> None:
     assert await share.run("ada", lambda: 1) == 1
 
 
+async def test_work_that_gets_no_thread_gives_its_slot_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise a system without room for threads would end such work for good."""
+
+    def refuse(_: threading.Thread) -> None:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    share = FairShare("searches", at_once=1)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        await share.run("ada", lambda: 1)
+    monkeypatch.undo()
+    async with asyncio.timeout(5):
+        assert await share.run("ada", lambda: 2) == 2
+
+
 async def test_a_cancelled_call_keeps_its_thread_until_it_ends() -> None:
     """Otherwise a conversation that is stopped again and again would fill every thread."""
     share, go_on, started = FairShare("searches", at_once=1), threading.Event(), threading.Event()
