@@ -241,7 +241,7 @@ def test_the_secret_is_another_one_for_each_bot_address_and_start() -> None:
 
 
 async def watching(rig: Rig, before_check: Callable[[int], None], looks: int) -> None:
-    """Run until Telegram was asked so often after the start; `before_check` is called before each check."""
+    """Run `looks` checks after the start; `before_check` is called before each."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.run())
         await rig.ready.wait()
