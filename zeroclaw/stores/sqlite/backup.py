@@ -28,7 +28,7 @@ from zeroclaw.stores.sqlite.files import (
     unusable,
 )
 from zeroclaw.stores.sqlite.schema import number, schema_of, shipped
-from zeroclaw.stores.sqlite.statements import put, select
+from zeroclaw.stores.sqlite.statements import empty_log, put, select
 
 _PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
 _UNREADABLE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -139,6 +139,7 @@ def restore(
                 connection.execute("DELETE FROM stored_row WHERE kind = ?", (kind,))
             for row in (*rows, *(kept_rows or ())):
                 put(connection, row)
+            empty_log(connection)  # closing does so too, but hides a full disk
         _put_away_log(target)
         new.replace(target)
         for name in files:

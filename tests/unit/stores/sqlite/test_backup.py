@@ -1,6 +1,7 @@
 """A store is copied while it is used, and a copy is put back while it is not."""
 
 import os
+import resource
 import shutil
 import sqlite3
 import stat
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import RowKind
+from zeroclaw.store import Put, RowKind
 from zeroclaw.stores.sqlite.backup import back_up, restore
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 
@@ -212,6 +213,24 @@ def test_existing_data_is_replaced_only_with_force(tmp_path: Path) -> None:
 
     assert keys_in(data) == ["old"]
     assert data.joinpath(*FILES).read_text(encoding="utf-8") == "old keys"
+
+
+def test_a_restore_on_a_full_disk_replaces_nothing(tmp_path: Path) -> None:
+    """The rows that it adds fit into SQLite's log, and not into the file: a close would hide that."""
+    source, copy, data = tmp_path / "source", tmp_path / "copy", tmp_path / "data"
+    with open_store_of(source) as connection:
+        add(connection, *(f"{number:03}" for number in range(200)), body=bytes(4000))
+    back_up(source, copy, files=(), progress=quietly)
+    fill_store(data, "new")
+    rows = [Put(kind=RowKind.PERSON, key=f"{it}", body=bytes(4000)) for it in range(20)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((copy / FILE_NAME).stat().st_size, before[1]))
+    try:
+        with pytest.raises(StoreUnusable, match="disk"):
+            restore(copy, data, files=(), rows=rows, overwrite=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert keys_in(data) == ["new"]
 
 
 def test_files_missing_from_the_backup_are_removed(tmp_path: Path) -> None:
