@@ -134,8 +134,7 @@ class Mailbox:
 
     def __init__(self, protocol: Protocol, channel: str) -> None:
         """Use a connection that `connect` has made."""
-        self._protocol = protocol
-        self._channel = channel
+        self._protocol, self._channel = protocol, channel
         self.validity = 0
 
     async def _within(self, call: Awaitable[T], limit_s: float) -> T:
@@ -188,8 +187,7 @@ class Mailbox:
         # The library quotes a password, but not the name before it.
         method = protocol.xoauth2 if login.is_token else protocol.login
         command = method(name if login.is_token else quoted(name), secret)
-        meaning = f"the mailbox does not accept the {login.kind}"
-        await self._run(command, CONNECT_S, meaning=meaning)
+        await self._run(command, CONNECT_S, meaning=f"the mailbox does not accept the {login.kind}")
         await self._within(protocol.capability(), CONNECT_S)  # some can do more after the login
 
     async def open(self, mailbox: str) -> None:
@@ -206,8 +204,7 @@ class Mailbox:
     async def search(self, *criteria: str) -> list[int]:
         """Return the UIDs that a search finds, in order."""
         lines = await self._run(self._protocol.search(*criteria, charset=None, by_uid=True))
-        words = b" ".join(lines[:-1]).split()
-        return sorted({int(word) for word in words if word.isdigit()})
+        return sorted({int(word) for word in b" ".join(lines[:-1]).split() if word.isdigit()})
 
     async def newest(self) -> int:
         """Return the UID of the newest mail, 0 for none."""
@@ -237,16 +234,17 @@ class Mailbox:
         return Fetched(validity=self.validity, uid=uid, raw=raw, at=at)
 
     async def flag(self, uid: int) -> None:
-        """Mark a mail as seen."""
-        await self._run(self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True))
+        """Mark a mail as seen; it stays unread if the server refuses, as in a read-only mailbox."""
+        call = self._protocol.store(str(uid), "+FLAGS.SILENT", r"(\Seen)", by_uid=True)
+        with suppress(CommandRefused):
+            await self._run(call)
 
     async def idle(self, limit_s: float) -> None:
         """Wait for new mail since the last `newer`, or `limit_s`; without IDLE always that long."""
         protocol = self._protocol
         # Like `IMAP4.idle_start`, without the three tasks that it leaves without an owner.
         command = Command("IDLE", protocol.new_tag())
-        can_idle = "IDLE" in protocol.capabilities
-        if can_idle:
+        if can_idle := "IDLE" in protocol.capabilities:
             protocol.pending_sync_command = command
             protocol.idling.clear()
             protocol.send(str(command))

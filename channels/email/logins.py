@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from errno import EMFILE, ENFILE
 from pathlib import Path
 from ssl import SSLContext, create_default_context
 
@@ -132,8 +133,7 @@ class Logins:
         tls = await self.tls_context()
         async with aclosing(Http(self.channel, "`token_url`", tls=tls)) as http:
             with repeatable():
-                url = settings.token_url
-                answer = await http.call("POST", url, data=data, max_bytes=MAX_BYTES)
+                answer = await http.call("POST", settings.token_url, data=data, max_bytes=MAX_BYTES)
         fields, status = as_object(parse_json(answer.content)), answer.status
         token, newest = text(fields, "access_token"), text(fields, "refresh_token")
         if status >= FIRST_FAILURE or not _TOKEN.fullmatch(token):
@@ -152,13 +152,16 @@ class Logins:
 
         Raises:
             ChannelUnauthorized: The certificates can't be read.
+            ChannelUnavailable: The process is out of file descriptors.
         """
         if self._tls is None:
             try:
                 self._tls = await asyncio.to_thread(_load_tls, self.settings.ca_file)
             except OSError as error:
                 message = f"`{self.channel}`: `ca_file` can't be read as certificates"
-                raise ChannelUnauthorized(message) from error
+                is_passing = error.errno in {EMFILE, ENFILE}
+                kind = ChannelUnavailable if is_passing else ChannelUnauthorized
+                raise kind(message) from error
         return self._tls
 
 

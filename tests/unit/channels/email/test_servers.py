@@ -1,6 +1,7 @@
 """The adapter and its servers: what is cut, refused, renumbered, lost, and answered too often."""
 
 import asyncio
+import errno
 import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
@@ -14,7 +15,7 @@ from aioimaplib.aioimaplib import Command as ImapCommand
 from aioimaplib.aioimaplib import Response
 
 from channels._remote.incoming import Skipped
-from channels.email import MANIFEST, adapter, decode, imap, smtp
+from channels.email import MANIFEST, adapter, decode, imap, logins, smtp
 from channels.email.adapter import EmailChannel, check
 from channels.email.emulator import letters
 from channels.email.emulator.letters import links
@@ -436,6 +437,29 @@ async def test_a_mail_that_the_server_never_delivers_is_given_up_and_reported_on
     }
     assert ["does not hand over" in notice for notice in notices] == [True]
     assert (place.directory / "held").read_text() == ""
+
+
+class ReadOnly(imap.Protocol):
+    """A connection to a server that lets nobody change a mail's flags."""
+
+    async def store(self, *_args: str, by_uid: bool = False) -> Response:
+        return Response("NO", [b"[NOPERM] the mailbox may only be read"])
+
+
+async def test_a_server_that_refuses_to_mark_a_mail_as_seen_is_read_on(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It used to end the channel, and then each of its starts. P1."""
+    monkeypatch.setattr(imap, "Protocol", ReadOnly)
+    desk = Desk()
+    async with place.life(desk.admit, {}):
+        await place.write("one")
+        await place.write("two")
+        await desk.holds(2)
+    async with place.life(desk.admit, desk.positions):
+        await place.write("three")
+        await desk.holds(3)
+    assert texts(desk) == ["one", "two", "three"]
 
 
 class Breaking(imap.Protocol):
@@ -888,6 +912,18 @@ async def test_faults_are_reported_in_one_line(place: EmailPlace) -> None:
     )
     assert "can't prove its name" in await failing(place, imap_host="127.0.0.1")
     assert "can't be read as certificates" in await failing(place, ca_file="/dev/null/none")
+
+
+async def test_certificates_that_can_not_be_opened_now_are_no_fault_of_the_settings(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of descriptors, the channel tries again, and is not down until an operator acts."""
+
+    def load(_: str) -> ssl.SSLContext:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(logins, "_load_tls", load)
+    assert "ChannelUnavailable: `email`: `ca_file` can't be read" in await failing(place)
 
 
 # --- servers that fail ---------------------------------------------------------------------------
