@@ -25,7 +25,7 @@ LOOKS_S = 0.01
 
 
 class Side(ABC):
-    """What a platform has to say to be measured."""
+    """The messages of a platform's process to the bench."""
 
     def __init__(self) -> None:
         """Begin with nothing that was shown."""
@@ -46,7 +46,7 @@ class Side(ABC):
 
     @abstractmethod
     async def until(self, condition: Callable[[], object]) -> object:
-        """Wait until something holds; it is looked at whenever something may be new."""
+        """Wait until a condition holds; it is checked whenever something may be new."""
 
     async def wait_listening(self, since: float) -> float:
         """Wait until the bot has begun to listen, and return when."""

@@ -299,7 +299,7 @@ async def turns(place: Place, platform: Platform, times: int) -> None:
 
 @dataclass(eq=False)
 class _Turns:
-    """Who answers one chat, and the figures of its turns."""
+    """The daemon of one chat, and the figures of its turns."""
 
     name: str
     daemon: Daemon

@@ -1,4 +1,4 @@
-"""What a process says that plays a platform and its people for the bench.
+"""The protocol of a process that plays a platform and its people for the bench.
 
 The first line of its output says where it is; then each line of input is one order, and each is
 answered with one line:
@@ -36,7 +36,7 @@ class Shown(Value):
 
 @dataclass(eq=False, kw_only=True)
 class Exchange:
-    """A person's message and what came of it.
+    """A person's message and its answer.
 
     Attributes:
         sent: When it was written.
@@ -59,7 +59,7 @@ class Exchange:
 
 
 class Order(TypedDict):
-    """What the bench asks for; see the file's first lines."""
+    """An order of the bench; see the file's first lines."""
 
     listening: NotRequired[float]
     say: str

@@ -45,7 +45,7 @@ async def card_ends(home: Home, how: str) -> None:
 async def test_the_right_person_answers_once_and_also_after_a_restart(
     adapter: Adapter, tmp_path: Path
 ) -> None:
-    """The call runs once, after any wrong answers and before any later ones; the card names the approver.
+    """The call runs once, whatever other answers come before or after; the card names the approver.
 
     Only people who may answer read its arguments.
 

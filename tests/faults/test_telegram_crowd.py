@@ -1,4 +1,4 @@
-"""A crowd writes at once on Telegram: everybody is answered once, in order, and memory is bounded."""
+"""A crowd writes at once on Telegram: each person is answered once, in order, and memory is bounded."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def crowd(world: Bot, count: int) -> list[Actor]:
 
 
 def all_write(world: Bot, people: Sequence[Actor], *words: str) -> list[UserAction]:
-    """Let everybody say each word, round by round; none is delivered before all are written."""
+    """Have all people write each word, round by round; none is delivered before all are written."""
     world.telegram.hold()
     actions = [person.says(f"{word} {person.id}") for word in words for person in people]
     world.telegram.release()
@@ -30,7 +30,7 @@ def all_write(world: Bot, people: Sequence[Actor], *words: str) -> list[UserActi
 
 
 async def all_answered(world: Bot, people: Sequence[Actor], *words: str) -> None:
-    """Wait for everybody's answers, and fail for one that is missing, foreign or there twice."""
+    """Wait for all answers, and fail for one that is missing, foreign or there twice."""
     for person in people:  # one by one, so that patience is with each of them, not with the crowd
         await world.until(lambda person=person: len(person.chat.texts) >= len(words))
     texts = {person.id: person.chat.texts for person in people}

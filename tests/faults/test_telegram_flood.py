@@ -65,7 +65,7 @@ async def test_who_writes_after_a_flood_is_answered_before_it_is_through(tmp_pat
 async def test_within_the_published_limits_a_flood_waits_for_its_own_chat_only(
     tmp_path: Path,
 ) -> None:
-    """Messages that its chat may not yet get delay no other chat, and nothing is refused. P1, P9, S2-19."""
+    """Messages that its chat may not get yet delay no other; nothing is refused. P1, P9, S2-19."""
     async with bot(tmp_path, limits=Limits(), runtime={"backlog": 10}) as world:
         gate, notice = await flooded(world)
         gate.open()

@@ -14,7 +14,7 @@ HUNG = 20
 
 
 def tool_results(world: Bot) -> list[str]:
-    """Return what tools told the model, in its newest request."""
+    """Return the tools' results in the newest request to the model."""
     messages = world.model.requests[-1].messages
     return [str(message["content"]) for message in messages if message["role"] == "tool"]
 

@@ -1,6 +1,6 @@
 """Telegram refuses, fails or forgets to answer, and each answer stands once, as soon as it may.
 
-Nobody has to write again to be told: what could not be said is said when it can be.
+No person has to write again: a delayed message is sent when it can be.
 """
 
 from functools import partial
@@ -95,7 +95,7 @@ async def test_any_call_that_fails_once_leaves_everything_standing_once(
 
 
 async def test_a_lost_answer_is_found_although_ids_ran_ahead(tmp_path: Path) -> None:
-    """Who writes elsewhere meanwhile hides it; the repeat tells where it is, and goes. P1."""
+    """Messages elsewhere meanwhile hide it; the repeat reveals its place, and is deleted. P1."""
     async with bot(tmp_path, channel={"stream": False}) as world:
         world.ann.says("hello")
         await world.expect(world.ann.chat, "hello")

@@ -70,7 +70,7 @@ async def test_a_kill_around_a_table_loses_and_repeats_nothing(
 async def test_a_kill_during_a_call_that_shows_a_table_loses_nothing(
     tmp_path: Path, method: str, name: str, *, carried_out: bool
 ) -> None:
-    """What stands is found by its number, in the form it has. P1."""
+    """A message that stands is found by its number, in its own form. P1."""
     scenario = cut(SCENARIOS[name], method, 1, carried_out=carried_out)
     open_world = on_telegram(channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("api", method, "during", 1), open_world=open_world)

@@ -142,7 +142,7 @@ def on_this_machine(name: str) -> Mapping[DurablePoint, str]:
 async def test_a_kill_at_a_durable_point_costs_a_channel_of_this_machine_nothing(
     tmp_path: Path, name: str, point: DurablePoint, when: str
 ) -> None:
-    """What was written and not known to be stored is written again, and counts once. P1, P2, P3, P5."""
+    """A message without a confirmation is written again, and counts once. P1, P2, P3, P5."""
     scenario = PLAYED[on_this_machine(name)[point]]
     open_world = LOCAL[name](channel=scenario.channel)
     await kill_at(tmp_path, scenario, nth("commit", point.value, when), open_world=open_world)

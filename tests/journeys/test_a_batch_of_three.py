@@ -1,4 +1,4 @@
-"""A batch is asked about on one card; each call gets its own result, in the order of the request."""
+"""A batch has one card; each call gets its own result, in the order of the request."""
 
 from pathlib import Path
 

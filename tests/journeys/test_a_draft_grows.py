@@ -148,7 +148,7 @@ async def test_a_platform_that_stands_still_delays_no_other_answer(tmp_path: Pat
 
 
 async def test_an_answer_survives_a_platform_that_is_away(tmp_path: Path) -> None:
-    """It is said when the platform is back, once."""
+    """It is sent when the platform is back, once."""
     async with open_world(tmp_path) as world:
         world.platform.will("send", Unavailable(), Unavailable())
         world.model.say("Hello.")

@@ -64,7 +64,7 @@ def answers(world: World) -> list[str]:
 
 
 def count_summaries(world: World) -> int:
-    """Return how often a summary was asked for."""
+    """Return how often a summary was requested."""
     return sum(request.last_user.startswith(OF_A_SUMMARY) for request in world.model.requests)
 
 
@@ -273,7 +273,7 @@ async def test_a_second_endpoint_makes_the_summaries(tmp_path: Path) -> None:
 
 
 async def test_a_kill_while_a_summary_is_made_costs_a_request(tmp_path: Path) -> None:
-    """It is asked for again, and no history is lost. S4-16, P1."""
+    """It is requested again, and no history is lost. S4-16, P1."""
     async with small(tmp_path) as world:
         gate = world.model.gate()
         world.model.say("State: ", gate, f"{FACT}.", key=OF_A_SUMMARY)

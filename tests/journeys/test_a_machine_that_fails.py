@@ -124,7 +124,7 @@ async def test_a_channel_that_is_away_holds_up_no_other(tmp_path: Path) -> None:
 
 
 async def test_a_channel_that_was_cut_comes_back(tmp_path: Path) -> None:
-    """What happened meanwhile is delivered and answered."""
+    """Events of meanwhile are delivered and answered."""
     async with open_world(tmp_path) as world:
         await world.platform.down()
         await world.say("ann", "hi")

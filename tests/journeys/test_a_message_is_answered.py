@@ -1,4 +1,4 @@
-"""Every message is answered once, in its own conversation, with all that was said before."""
+"""Every message is answered once, in its own conversation, with all messages before."""
 
 from pathlib import Path
 
@@ -61,7 +61,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 
 async def test_messages_of_one_conversation_are_answered_in_order(tmp_path: Path) -> None:
-    """What comes while a turn runs waits for it (P2)."""
+    """A message that comes while a turn runs waits for it (P2)."""
     async with open_world(tmp_path) as world:
         gate = world.model.gate()
         world.model.say("One", gate, ".", key="first")

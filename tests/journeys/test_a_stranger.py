@@ -35,7 +35,7 @@ async def claim(world: World) -> str:
 
 
 async def test_closed_is_silence(tmp_path: Path) -> None:
-    """Nothing is said, nothing is asked, the model hears nothing (P4, S2-03)."""
+    """No answer is sent, no approval requested, and the model hears nothing (P4, S2-03)."""
     async with open_world(tmp_path) as world:
         await world.platform.confirmed(await world.say("mallory", "let me in"))
         world.model.say("Hello.")

@@ -160,7 +160,7 @@ async def test_a_person_who_may_not_approve_reads_so(tmp_path: Path) -> None:
 
 
 async def test_a_requester_may_be_kept_from_answering(tmp_path: Path) -> None:
-    """With `requester_may_answer = false` another operator is asked, and only they can answer."""
+    """With `requester_may_answer = false` another operator gets the card, and only they can answer."""
     operators = [
         {"name": name, "ids": [f"loopback:{name}"], "roles": ["operator"]}
         for name in ("olga", "bob")

@@ -59,7 +59,7 @@ async def play(directory: Path, scripts: Mapping[str, Sequence[Round]]) -> dict[
 async def test_a_few_of_each(tmp_path: Path) -> None:
     """One process plays them, on the tools that people have; the rest are among the long tests.
 
-    Who turns the pages of a file is not stopped. S4-04, S4-18, K22.
+    A model that pages through a file is not stopped. S4-04, S4-18, K22.
     """
     looping = ("two files in turn", "searches in other words")
     honest = ("reads a long file", "mends until it works")

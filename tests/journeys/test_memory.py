@@ -1,4 +1,4 @@
-"""What people tell the bot to remember: known later, to them alone, until they want it forgotten."""
+"""Facts that people have the bot remember: known later, to them alone, until they are forgotten."""
 
 from pathlib import Path
 

@@ -225,7 +225,7 @@ async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
 
 
 async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -> None:
-    """What holds is listed with its end, and ends at once."""
+    """Active grants are listed with their end, and a revocation ends one at once."""
     async with consoling(tmp_path) as (world, chat, console):
         await asks(world, chat, "echo once", key="first")
         await console.button("Approve for a time").click()

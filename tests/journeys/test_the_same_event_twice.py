@@ -37,7 +37,7 @@ async def test_an_event_that_comes_again_after_a_restart_is_answered_once(tmp_pa
 
 
 async def test_a_command_that_comes_again_acts_once(tmp_path: Path) -> None:
-    """A command's reply is committed with its claim, so it is said once. S2-02."""
+    """A command's reply is committed with its claim, so it is sent once. S2-02."""
     async with open_world(tmp_path) as world:
         event = await world.say("ann", "/whoami")
         await world.until(lambda: len(world.chat("ann").answers) == 1)

@@ -38,7 +38,7 @@ class Trying:
     lines: list[str] = field(default_factory=list[str])
 
     async def until(self, pattern: re.Pattern[str]) -> str:
-        """Read on until something was said."""
+        """Read on until there is a line."""
         assert self.process.stdout is not None
         while not (found := pattern.search("".join(self.lines))):
             line = await self.process.stdout.readline()

@@ -1,4 +1,4 @@
-"""What leaves for the model in each request, and when a round of tool calls counts."""
+"""The content of each request to the model, and when a round of tool calls counts."""
 
 from itertools import pairwise
 from pathlib import Path

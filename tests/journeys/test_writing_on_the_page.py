@@ -139,7 +139,7 @@ async def test_a_refused_answer_leaves_the_card_usable(tmp_path: Path) -> None:
 
 
 async def test_a_reconnect_leaves_the_focus_in_the_reason(tmp_path: Path) -> None:
-    """What is typed next would go nowhere, or scroll the page."""
+    """Else the next keys would go nowhere, or scroll the page."""
     async with browsing(tmp_path) as world:
         page = await world.log_in()
         world.model.call("shell", {"command": "true"}, round=0)

@@ -7,7 +7,7 @@ The real daemon, on our own Telegram with its published limits kept, or on any c
 six in one daemon, with the same people on each platform and the operator on Slack. Platforms refuse,
 fail before and after the effect, forget to answer, are cut off, are slow, and deliver again; the model
 fails; in the first half the daemon is killed and started again. In the second half one daemon lives,
-so that its memory can be looked at. Ends with 1 if anything was lost, doubled, out of order or too
+so that its memory can be measured. Ends with 1 if anything was lost, doubled, out of order or too
 early, if a tool ran twice, or if memory or disk grew; what the bot did about each message that went
 wrong is printed, on Telegram call by call.
 """

@@ -25,7 +25,7 @@ class ExpectedAnswer(Value):
 
     @property
     def end(self) -> str:
-        """What the last message of its answer ends with."""
+        """The end of the last message of its answer."""
         return answer_to(self.key)[-60:]
 
     def is_answered(self) -> bool:
@@ -51,7 +51,7 @@ def _in_written_order(_: ExpectedAnswer) -> int:
 
 
 class Sums(Value):
-    """What it came to; the first four are to be 0.
+    """The counts of a soak; the first four are to be 0.
 
     Attributes:
         lost: Keys of messages without a whole answer.
@@ -79,7 +79,7 @@ class Sums(Value):
 
 @dataclass(eq=False, kw_only=True)
 class Books:
-    """All that was written, in order."""
+    """All written messages, in order."""
 
     expected: list[ExpectedAnswer] = field(default_factory=list[ExpectedAnswer])
 

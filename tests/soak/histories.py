@@ -1,4 +1,4 @@
-"""What the bot did about one message, so that a wrong answer explains itself."""
+"""The history of one message, so that a wrong answer explains itself."""
 
 from collections.abc import Iterable
 from operator import itemgetter
@@ -47,5 +47,5 @@ def history(
 
 
 def _described(call: Call) -> str:
-    """Return a call, and what it was let run into."""
+    """Return a call with its planned fault."""
     return repr(call) if call.fault is None else f"{call!r}  ({call.fault!r})"

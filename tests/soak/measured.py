@@ -1,4 +1,4 @@
-"""What the daemon takes: memory, and its data on disk."""
+"""The daemon's memory, and its data on disk."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -43,7 +43,7 @@ class Writer:
 
 @dataclass(eq=False, kw_only=True)
 class _Local(Place):
-    """What both are."""
+    """The common part of both."""
 
     chance: random.Random
     called = ""
@@ -178,7 +178,7 @@ class OnTheTerminal(_Local):
         return key
 
     async def _again(self) -> None:
-        """What is pending is written with the next connection."""
+        """A pending message is written with the next connection."""
         if self.sent:
             key = self.chance.choice([*self.sent])
             self._opened().pending[key] = self.sent[key]

@@ -143,7 +143,7 @@ class Place(ABC):
         return {}
 
     def let_fail(self, befalls: Callable[[str], bool]) -> None:
-        """Let calls run into something whenever chance says so, which is asked by its name."""
+        """Let calls fail at random; `befalls` decides by the name of the fault."""
         del befalls
 
     def too_early(self, lives: Sequence[float]) -> tuple[int, Sequence[str]]:
@@ -156,7 +156,7 @@ class Place(ABC):
         return 0, ()
 
     def order(self) -> Callable[[object], int]:
-        """Return what numbers a message in the order that its platform gave, by what it is known by.
+        """Return the function that numbers an action in the order of its platform.
 
         The same number for all: they stand in the order in which they were written.
         """

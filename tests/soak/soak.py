@@ -45,7 +45,7 @@ OPERATED = ("slack", "telegram", "discord")
 
 
 class Soak(Value):
-    """What is to take place.
+    """The plan of a soak.
 
     Attributes:
         seconds: How long people write.
@@ -91,7 +91,7 @@ async def soaked(
     """Soak, and tell how it goes, line by line.
 
     Args:
-        soak: What is to take place.
+        soak: The plan of a soak.
         directory: An empty one.
         tell: Takes each line.
         command: What runs the daemon.

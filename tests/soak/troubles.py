@@ -1,4 +1,4 @@
-"""What goes wrong meanwhile: platforms refuse, fail and forget, and the daemon is killed."""
+"""The troubles of a soak: platforms refuse, fail and forget, and the daemon is killed."""
 
 import random
 from collections import Counter

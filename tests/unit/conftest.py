@@ -1,4 +1,4 @@
-"""What every test of a room may ask for."""
+"""The fixtures of the tests of a room."""
 
 import logging
 from collections.abc import Iterator

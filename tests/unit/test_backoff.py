@@ -1,4 +1,4 @@
-"""What failed is tried again after longer and longer waits."""
+"""Failures are retried after longer and longer waits."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -78,7 +78,7 @@ class Renamed(Value, stored_as="Before"):
 
 
 def test_a_renamed_class_is_stored_as_before() -> None:
-    """What an older release wrote is read, and a hash of it stays the same."""
+    """Records of an older release are read, and their hashes stay the same."""
     stored = b'{"is":"Before","name":"a"}'
     assert encode(Renamed(name="a")) == stored
     assert decode(Renamed, stored) == Renamed(name="a")

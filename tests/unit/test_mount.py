@@ -1,4 +1,4 @@
-"""What hooks may answer."""
+"""The statuses that hooks may answer."""
 
 import pytest
 

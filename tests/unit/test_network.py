@@ -28,7 +28,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def read_anew() -> Generator[None]:
-    """What was read of other tests is forgotten, and so is what is read here."""
+    """The certificates read by other tests are dropped, and so are those read here."""
     trust.cache_clear()
     yield
     trust.cache_clear()

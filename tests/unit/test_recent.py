@@ -1,4 +1,4 @@
-"""What is remembered has a bound."""
+"""The memory is bounded."""
 
 from zeroclaw.recent import Recent
 

@@ -316,7 +316,7 @@ def test_a_private_key_behind_a_word_that_is_too_long_is_redacted(before: int, s
 @pytest.mark.parametrize("step", [1, 7, 100_000])
 @pytest.mark.parametrize("is_encoded", [False, True])
 def test_a_known_value_within_a_private_key_does_not_end_it(is_encoded: bool, step: int) -> None:
-    """What is put in its place is part of the key (P8)."""
+    """The replacement is part of the key (P8)."""
     value = "correct-horse-battery-staple"
     inside = base64.b64encode(value.encode()).decode() if is_encoded else value
     text = f"{PEM.format(f'{PEM_LINES}{inside}{chr(10)}{PEM_LINES}')}\nafter"

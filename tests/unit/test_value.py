@@ -1,4 +1,4 @@
-"""What values are made of."""
+"""The base of values."""
 
 from weakref import ref
 

@@ -136,7 +136,7 @@ def test_no_room_has_a_sentence_of_its_own() -> None:
 
 
 def test_every_exception_is_one() -> None:
-    """What has moved or gone is no longer excused."""
+    """An exception whose place has moved or gone is a failure."""
     places_that_speak = {place for place, _ in sentences()}
     whole = {place.partition(":")[0] for place in places_that_speak}
     assert sorted(set(ELSEWHERE) - places_that_speak - whole) == []

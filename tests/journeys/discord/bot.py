@@ -1,4 +1,4 @@
-"""All that a Discord journey takes place in: our own Discord, a model, tools, the real daemon.
+"""The world of a Discord journey: our own Discord, a model, tools, the real daemon.
 
 Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As in
 `tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.
@@ -74,7 +74,7 @@ class Bot:
         await self.until(lambda: self.discord.identifies > begun)
 
     def button(self, card: Message, label: str) -> str:
-        """What a card's button carries."""
+        """The id of a card's button."""
         buttons = [button for row in card.components for button in row["components"]]
         return next(str(button["custom_id"]) for button in buttons if button["label"] == label)
 

@@ -1,4 +1,4 @@
-"""All that a mail journey takes place in: real mail servers, a model, tools, the real daemon.
+"""The world of a mail journey: real mail servers, a model, tools, the real daemon.
 
 Ann and Bob may write to the bot; Olga is an operator; any other writer is a stranger. Ann has an
 address more, to which no mail can be sent.
@@ -84,7 +84,7 @@ async def mailing(
         command: What runs it; another composition root, for faults.
         environment: Of the daemon, beside the usual.
         channel: Keys of `[channels.email]` over the usual ones.
-        changed: Called when a tool begins, and when the daemon sends something; mail servers report nothing.
+        changed: Called when a tool begins, and when the daemon sends; mail servers report nothing.
     """
     mail = await asyncio.to_thread(servers)
     async with open_harness(directory, ModelServer(), changed) as harness:

@@ -19,7 +19,7 @@ async def carded(world: Mailing) -> EmailMessage:
 
 
 async def test_a_mail_is_answered_once_in_its_thread_across_a_kill(tmp_path: Path) -> None:
-    """What came while the daemon was dead is answered in order, in the same conversation.
+    """Mails from while the daemon was dead are answered in order, in the same conversation.
 
     S2-01, S2-02, S2-19, P1, P2.
     """

@@ -1,4 +1,4 @@
-"""All that a Slack journey takes place in: a Slack workspace, a model, tools, the real daemon.
+"""The world of a Slack journey: a Slack workspace, a model, tools, the real daemon.
 
 Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As in
 `tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.
@@ -60,7 +60,7 @@ class Bot:
         return [*self.slack.bot_messages.get(channel, {}).values()]
 
     def texts(self, channel: str, *, thread: str = "") -> list[str]:
-        """What they say, cards apart."""
+        """Their texts, without cards."""
         return [
             standing(message, self.slack).text
             for message in self.messages(channel)
@@ -89,7 +89,7 @@ class Bot:
         await self.until(lambda: self.slack.connections > begun)
 
     def button(self, card: Json, label: str) -> tuple[str, str]:
-        """What a card's button carries: its action, and the call."""
+        """The ids of a card's button: its action, and the call."""
         rows = [block for block in cast("list[Json]", card["blocks"]) if block["type"] == "actions"]
         buttons = [element for row in rows for element in cast("list[Json]", row["elements"])]
         by_label = {str(cast("Json", button["text"])["text"]): button for button in buttons}

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
 
 
 async def test_what_slack_calls_with_is_answered_pressed_and_read_back(tmp_path: Path) -> None:
-    """A message, a card with its ending, a slash command; and after a kill what Slack tells again.
+    """A message, a card with its ending, a slash command; and after a kill the repeats of Slack.
 
     The real daemon, for the public listener, the settings and the kill are its. S2-02, S2-10, P1, P5.
     """

@@ -1,4 +1,4 @@
-"""All that a Telegram journey takes place in: our own Telegram, a model, tools, the real daemon.
+"""The world of a Telegram journey: our own Telegram, a model, tools, the real daemon.
 
 Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As in
 `tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.

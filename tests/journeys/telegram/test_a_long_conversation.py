@@ -44,7 +44,7 @@ async def converse(world: Bot, first: int, last: int) -> None:
 @pytest.mark.long("says a thousand things, and kills the daemon between and within them")
 @pytest.mark.timeout(2_400)
 async def test_a_thousand_turns_on_telegram_end_well(tmp_path: Path) -> None:
-    """What was said in turn 3 is a note that the last turn has; the disk holds all of it.
+    """The fact of turn 3 is a note that the last turn has; the disk holds all turns.
 
     S3-08, S3-09, S3-11, S3-12, S4-16, P1.
     """

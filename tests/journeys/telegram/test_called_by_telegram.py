@@ -149,7 +149,7 @@ async def test_strangers_get_nowhere_and_delay_no_person(tmp_path: Path) -> None
 
 
 async def test_from_fetching_to_being_called_and_back_nothing_is_lost(tmp_path: Path) -> None:
-    """What waits when the daemon starts anew comes the other way, once, in order. S2-02."""
+    """Updates that wait when the daemon starts anew come the other way, once, in order. S2-02."""
     port = reserve_port()
     fetch, call = 'receive = "polling"', 'receive = "webhook"'
     async with bot(

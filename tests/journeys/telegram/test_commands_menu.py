@@ -18,7 +18,7 @@ def menu(world: Bot, scope: str) -> dict[str, str]:
 
 
 async def test_the_menu_is_there_in_both_languages_and_set_once(tmp_path: Path) -> None:
-    """What only operators may use stands in their chats alone; a restart changes nothing."""
+    """Operators' commands stand in their chats alone; a restart changes nothing."""
     async with bot(tmp_path) as world:
         olgas = f"chat:{world.olga.id}"
         await world.until(lambda: menu(world, f"{olgas}:de"))

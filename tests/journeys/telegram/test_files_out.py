@@ -1,4 +1,4 @@
-"""The bot sends files of its workspace: byte for byte, once, in order, through every fault on the way."""
+"""The bot sends files of its workspace: byte for byte, once, in order, through every fault."""
 
 from pathlib import Path
 from typing import cast
@@ -55,7 +55,7 @@ async def test_files_arrive_byte_for_byte_in_order_and_once(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("carried_out", [True, False])
 async def test_a_file_whose_answer_is_lost_stands_once(tmp_path: Path, carried_out: bool) -> None:
-    """It is looked for by its caption (P1)."""
+    """It is looked up by its caption (P1)."""
     async with bot(tmp_path, autonomy="full") as world:
         plan(world, "a.csv")
         world.telegram.will("sendDocument", Lose(carried_out=carried_out))
@@ -83,7 +83,7 @@ async def test_killed_between_the_sending_and_its_record_a_file_stands_once(tmp_
 async def test_in_a_topic_of_a_group_a_file_is_asked_for_and_answers_who_wished_it(
     tmp_path: Path,
 ) -> None:
-    """Everybody there gets it, so an operator is asked first, and it stands in the topic."""
+    """All members get it, so an operator approves it first, and it stands in the topic."""
     async with bot(tmp_path, autonomy="readonly") as world:
         forum = world.telegram.supergroup("Forum", world.ann, is_forum=True)
         topic = world.telegram.topic(forum, "One")

@@ -1,4 +1,4 @@
-"""What a person sends at once is one message, however many their client makes of it."""
+"""A text that a person sends at once is one message, in any number of pieces."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ async def test_a_long_paste_is_one_message(tmp_path: Path, text: str) -> None:
 
 
 async def test_a_kill_between_the_pieces_loses_none(tmp_path: Path) -> None:
-    """What was confirmed waits for the rest, which comes after the restart. S2-01, P1."""
+    """The confirmed pieces wait for the rest, which comes after the restart. S2-01, P1."""
     async with bot(tmp_path) as world:
         world.model.say("That was long.")
         first, *others = WORDS[:4_090], WORDS[4_090:8_000], WORDS[8_000:]

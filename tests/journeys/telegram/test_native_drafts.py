@@ -94,7 +94,7 @@ async def test_in_a_group_a_message_grows(tmp_path: Path) -> None:
 
 
 async def test_a_draft_that_is_too_long_goes_on_in_the_next_message(tmp_path: Path) -> None:
-    """What is full stands; only the last part is not sent before it is whole. S2-20."""
+    """Full parts are sent; only the last part is not sent before it is whole. S2-20."""
     words = [f"word{number} " for number in range(900)]
     async with bot(tmp_path) as world:
         gate = world.model.gate()

@@ -103,7 +103,7 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(
 async def test_a_message_whose_answer_is_lost_stands_once(
     tmp_path: Path, fault: BadGateway | Lose, channel: dict[str, object]
 ) -> None:
-    """It is looked for by its id; found, it is gone on with, and else it is sent (P1)."""
+    """It is looked up by its id; if found, delivery continues from it, else it is sent (P1)."""
     async with bot(tmp_path, channel=channel) as world:
         world.telegram.will("sendMessage", fault)
         world.model.say("hello ", "Ann")

@@ -342,7 +342,7 @@ def histories(draw: st.DrawFn) -> tuple[tuple[Message, ...], int]:
 def test_every_request_fits_and_pairs(
     history: tuple[tuple[Message, ...], int], window: int
 ) -> None:
-    """Whatever was said: the newest message is there, no result has lost its call. S1-17, K12."""
+    """For any history: the newest message is there, no result has lost its call. S1-17, K12."""
     messages, start = history
     whole = made(inputs(messages, start=start, window=window, tools=(TOOL,)))
     assert whole.tokens <= window - reserve_of(window)

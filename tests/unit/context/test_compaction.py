@@ -1,4 +1,4 @@
-"""When a history becomes a summary, what of it stays, and how the summary is asked for. S4-09, K11, K12."""
+"""When a history becomes a summary, which part stays, and the request for it. S4-09, K11, K12."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is asked for, and taken, as facts of messages that a summary will stand for. S3-11."""
+"""The request for facts before a summary, and its answer. S3-11."""
 
 import json
 

@@ -71,7 +71,7 @@ def test_the_stored_messages_are_left_alone() -> None:
 
 
 def test_reasoning_is_one_normalised_text_of_any_field() -> None:
-    """The stored message has one reasoning field; the rest of the daemon never sees the wire's names (S1-24)."""
+    """The stored message has one reasoning field, without the names of the wire (S1-24)."""
     flat = AssistantMessage(tool_calls=CALLS[:1], reasoning="because")
     assert prepare_request_messages([flat]) == (flat,)
 
@@ -236,7 +236,7 @@ def test_without_a_reader_or_a_receipt_nothing_is_promised() -> None:
     ],
 )
 def test_an_error_keeps_its_first_line(text: str, line: str) -> None:
-    """What went wrong is worth knowing longer than what went well."""
+    """Failures stay longer than successes."""
     failed = ToolMessage(
         content=f"{text}\n[receipt: {token(1)}]", tool_call_id="a", tool_name="peek", is_error=True
     )

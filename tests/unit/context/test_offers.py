@@ -1,4 +1,4 @@
-"""What a request offers, and what a conversation has asked for."""
+"""The tools and skills of a request, and those that a conversation has loaded."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

@@ -40,7 +40,7 @@ def test_the_prompt_says_who_is_spoken_to_and_when() -> None:
 
 
 def test_the_prompt_of_a_group_says_that_others_read() -> None:
-    """What is said there is said to all."""
+    """The answer there is read by all."""
     assert "in a group where others read along" in prompt(group=True)
 
 
@@ -59,7 +59,7 @@ def test_a_name_is_one_short_quoted_line() -> None:
 
 
 async def test_a_name_that_looks_like_a_key_takes_no_rule_along() -> None:
-    """Whoever has one can't have the model told less of what holds."""
+    """A person's name can't shorten the rules of the prompt."""
     ours = (fixed("setting", setting), fixed("rules", rules))
     request = context_request("ghp_abcdefghijklmnopqrstuvwxyz0123456789", has_tools=True)
     gathered = await ContextProviders(ours, Redactor().finds).gather(request, "system")
@@ -162,7 +162,7 @@ async def test_a_workspace_gives_no_rules(tmp_path: Path) -> None:
 
 
 async def test_a_workspace_that_untrusted_text_has_changed_is_untrusted(tmp_path: Path) -> None:
-    """It is asked for by its real path, as the gate notes it."""
+    """It is checked by its real path, as the gate notes it."""
     real, checked = tmp_path / "real", list[Path]()
     furnish(real / HERE, "MEMORY.md")
     (tmp_path / "link").symlink_to(real)

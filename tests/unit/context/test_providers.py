@@ -51,7 +51,7 @@ async def gathered(*fakes: Fake, place: Place = "system", window: int | None = N
 
 
 async def test_each_text_is_a_part_in_the_order_of_the_providers() -> None:
-    """Nothing stands for what is empty, nor for what belongs elsewhere."""
+    """Empty texts and those of another place add nothing."""
     last = ContextSpec(name="last", priority=0, trusted=True)
     elsewhere = ContextSpec(name="there", place="turn", trusted=True)
     first = adds("one", " ", ContextText(text="two", name="file", title="A file", is_data=False))

@@ -1,4 +1,4 @@
-"""What was remembered goes along with a message: whose it is, for how long, and what it may cause."""
+"""Notes that go along with a message: their owner, their lifetime, and their effects."""
 
 from contextlib import aclosing
 from itertools import pairwise
@@ -150,7 +150,7 @@ async def test_only_the_newest_message_has_notes_beside_it(world: World) -> None
 
 
 async def test_a_repeated_request_begins_as_it_did(world: World) -> None:
-    """All that stood before the newest words of the last request, whichever notes went along."""
+    """The messages before the newest words of the last request, with any notes."""
     async with world.running() as house:
         await remember_tea(house)
         for number in range(10):

@@ -231,7 +231,7 @@ def test_what_a_tokenizer_counted_is_what_a_message_takes() -> None:
 
 
 def test_a_tokenizer_is_handed_no_more_than_it_can_bear() -> None:
-    """What is too long, or too much at once, is estimated."""
+    """A text that is too long, or too many at once, is estimated."""
     long = UserMessage(content="x" * 65_537)
     assert uncounted_texts(TokenCache(), (long,), ()) == ()
     assert with_counts(TokenCache(), (long,), (), {}).counted == {long: of_message(long)}

@@ -1,4 +1,4 @@
-"""Files that come with messages are fetched before their turn, within bounds, and told of."""
+"""Files of messages are fetched before their turn, within bounds, and named to the model."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -112,7 +112,7 @@ async def test_a_channel_that_reads_too_far_is_not_believed(world: World) -> Non
 
 
 async def test_all_files_of_a_message_have_one_bound(world: World) -> None:
-    """What is left of it is what the next may have."""
+    """The next file may have the rest of it."""
     world.configure(attachments=AttachmentSettings(max_bytes=1_000, max_message_bytes=1_500))
     async with world.running() as house:
         files = [file(world, name, b"x" * 900, claimed_bytes=900) for name in ("a", "b")]
@@ -224,7 +224,7 @@ async def test_a_stop_by_another_person_ends_no_wait(world: World) -> None:
 
 
 async def test_a_late_stop_of_a_revoked_persons_turn_ends_no_wait(world: World) -> None:
-    """What they still had waiting was withdrawn, so it is meant for no message (P9)."""
+    """Their waiting messages were withdrawn, so the stop is meant for none (P9)."""
     async with world.running() as house:
         world.platforms["chat"].will("fetch", ChannelUnavailable("away"))
         await send(house, "look", file(world, "a.txt"), who="cleo", room="r")
@@ -326,7 +326,7 @@ async def test_files_that_come_with_a_command_are_refused_aloud(world: World) ->
 
 
 async def test_a_kill_while_a_file_is_fetched_repeats_only_that(world: World) -> None:
-    """What is on record is not asked for again, and the message is answered once (P1)."""
+    """A recorded file is not fetched again, and the message is answered once (P1)."""
     async with world.running() as house:
         world.platforms["chat"].will("fetch", None, Hang())
         await send(house, "look", file(world, "a.txt"), file(world, "b.txt"))
@@ -402,7 +402,7 @@ async def fetching(world: World) -> AsyncGenerator[tuple[House, str]]:
 
 
 async def test_a_message_that_is_withdrawn_ends_the_wait_for_its_file(world: World) -> None:
-    """What comes after it in the conversation is answered at once, and nothing is recorded."""
+    """The next message of the conversation is answered at once, and nothing is recorded."""
     async with fetching(world) as (house, message):
         await house.say("hello")
         assert house.texts() == []

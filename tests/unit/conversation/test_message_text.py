@@ -1,4 +1,4 @@
-"""What is put together of a message that its client sent in several."""
+"""The text of a message that its client sent in several pieces."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -150,7 +150,7 @@ def test_a_whole_message_is_what_it_says() -> None:
 
 
 def test_items_stand_together_by_message() -> None:
-    """Where the first piece stands; what is no message stands for itself."""
+    """At the place of the first piece; an item that is no message stands alone."""
     first, other, rest = (
         item("1", pieces("a")[0]),
         item("2", PersonMessage(text="b")),

@@ -42,7 +42,7 @@ def shown(world: World) -> list[bytes]:
 
 
 def parts(world: World) -> list[FilePart]:
-    """What the messages of the newest request refer to."""
+    """The files of the newest request's messages."""
     return [
         part
         for message in world.model.requests[-1].messages

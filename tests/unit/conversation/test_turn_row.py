@@ -105,7 +105,7 @@ async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> N
 
 
 async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() -> None:
-    """Until it is known what came of it: its message, or that there is none (P6)."""
+    """Until its outcome is known: its message, or that there is none (P6)."""
     turn = await held()
     await turn.end()
     await mark_send(turn.store, turn.session.fence, TURN, "17")

@@ -1,4 +1,4 @@
-"""What comes of cutting a text: the messages, and the contents between the cuts."""
+"""The result of cutting a text: the messages, and the contents between the cuts."""
 
 from collections.abc import Iterable
 from itertools import pairwise

@@ -194,7 +194,7 @@ class World(RuleBasedStateMachine):
         assert not is_last or not self.previews or self.waited_for(), "what grows is previewed"
 
     def check_rest(self) -> None:
-        """What was asked to be shown last stands, or is on its way, unless the platform refused."""
+        """The newest text stands, or is on its way, unless the platform refused."""
         draft = self.draft
         is_over = self.closed or draft.muted or self.is_last
         if is_over or not self.traits.can_edit or not self.texts:

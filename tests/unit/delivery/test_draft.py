@@ -284,7 +284,7 @@ def test_closing_withdraws_the_request() -> None:
 
 
 def test_text_that_returns_to_what_stands_needs_no_call() -> None:
-    """What was asked is taken back."""
+    """The request is withdrawn."""
     assert play(ONE, show(1, "ab"), show(2, "a"))[1] == [Withdraw()]
 
 
@@ -420,7 +420,7 @@ def test_a_preview_that_has_faded_is_shown_again() -> None:
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_refused_preview_makes_the_draft_go_on_in_messages(gone: bool) -> None:
-    """For good: it is not asked for again in this draft."""
+    """For good: it is not requested again in this draft."""
     draft, effects = play(SEEN, show(1, "ab"), Granted(), refused(1, gone=gone))
     assert effects == [RequestSlot(message="")]
     draft, effects = play(draft, Granted(), sent(2, "m0"), show(2, "abc"))

@@ -159,7 +159,7 @@ async def test_a_refused_draft_falls_silent(refusal: Exception) -> None:
 
 
 async def test_closing_waits_for_the_call_under_way_and_returns_its_message() -> None:
-    """What was on its way to a message is known to the final (P6)."""
+    """The final knows the message that was on its way (P6)."""
     async with running(platform()) as rig:
 
         async def slow(call: object) -> None:
@@ -419,7 +419,7 @@ async def test_a_text_that_comes_soon_needs_no_sign() -> None:
 
 
 async def test_no_sign_is_begun_when_all_is_over() -> None:
-    """What was to be shown a moment later is forgotten without a word."""
+    """A text that was to be shown a moment later is dropped."""
     faults: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: faults.append(what))
     async with running(platform(TYPES)) as rig:
@@ -469,7 +469,7 @@ async def test_a_turn_without_text_stops_typing_when_it_ends() -> None:
 
 
 async def test_a_platform_that_shows_no_typing_gets_no_typing() -> None:
-    """What the capabilities deny is never called."""
+    """A call outside the capabilities is never made."""
     async with running(platform(CAPABILITIES)) as rig:
         handle = draft(rig)
         await rig.clock.sleep(TYPING_S * 3)

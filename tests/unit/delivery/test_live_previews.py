@@ -159,7 +159,7 @@ async def test_a_preview_that_fails_is_made_again(fault: Exception | Lost) -> No
 
 
 async def test_a_draft_that_began_before_the_refusal_makes_no_call_either() -> None:
-    """What one draft has learned holds for all of the account."""
+    """A refusal of one draft counts for the whole account."""
     async with running(platform(NATIVE)) as rig:
         first, second = direct_draft(rig), direct_draft(rig, turn="second")
         rig.channel.will("preview", NotSupported("no such method"))
@@ -223,7 +223,7 @@ async def test_a_text_that_leaps_is_cut_off_the_event_loop() -> None:
 
 
 async def test_a_text_that_grows_while_it_is_cut_is_shown_whole() -> None:
-    """What came meanwhile is not forgotten, and comes after (P6)."""
+    """The text of meanwhile is kept, and shown afterwards (P6)."""
     channel = Watched()
     async with running(channel) as rig:
         handle = direct_draft(rig)
@@ -385,7 +385,7 @@ async def test_where_keys_tell_a_message_nothing_is_recorded_before_it_is_sent()
 
 
 class Died(Value):
-    """What a life left that died while it showed a draft."""
+    """The remains of a life that died while it showed a draft."""
 
     store: MemoryStore
     channel: ScriptedChannel

@@ -249,7 +249,7 @@ async def test_a_begun_final_that_was_killed_unsent_is_looked_up_and_stands_once
 async def test_a_failed_send_of_a_begun_final_is_handled_like_any_other(
     fault: Lost | RateLimited,
 ) -> None:
-    """A lost answer is looked for, a refusal is none of a message (P1)."""
+    """A lost answer leads to a lookup, a refusal to none (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", fault)
         put = await begun(rig, "done")
@@ -271,7 +271,7 @@ async def test_a_begun_final_that_another_writer_changed_is_read_and_looked_up()
 
 
 async def test_a_row_that_is_gone_when_its_turn_comes_is_not_sent() -> None:
-    """What waits for others is read when they are over."""
+    """A row that waits for others is read when they are over."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", RateLimited("slow down", retry_after_s=9))
         first = note(rig, "first")
@@ -300,7 +300,7 @@ async def test_a_row_that_is_gone_when_its_turn_comes_is_not_sent() -> None:
 async def test_where_a_send_can_not_begin_at_once_its_row_is_marked_later(
     can: Capabilities,
 ) -> None:
-    """What a kill leaves unsent is then sent without a look."""
+    """A final that a kill leaves unsent is then sent without a lookup."""
     async with running(platform(can)) as rig:
         assert rig.outbox.mark_if_sent_now(rig.channel.address()) == ""
 

@@ -1,4 +1,4 @@
-"""A message whose answer or whose record was lost is looked for, so that it does not stand twice."""
+"""A message whose answer or whose record was lost is looked up, so that it does not stand twice."""
 
 import asyncio
 from collections.abc import Iterable
@@ -168,7 +168,7 @@ async def test_the_lookup_waits_for_another_message_on_its_way() -> None:
 
 
 async def test_a_mark_that_is_known_too_late_hides_no_earlier_try() -> None:
-    """What was sent before anything was known stands below it, so the repeat says so (P1)."""
+    """A message sent before the lookup stands below it, so the repeat is marked (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.knows_marks = False
 
@@ -195,7 +195,7 @@ async def test_a_lone_message_loses_its_mark_through_failures(fault: RateLimited
 
 
 async def test_a_second_message_whose_deletion_was_lost_is_not_recorded_as_the_answer() -> None:
-    """What is recorded is what stands, to be changed later (P1)."""
+    """The recorded message is the one that stands, to be changed later (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.reach = 1
         others_write(rig)
@@ -509,7 +509,7 @@ async def test_a_held_answer_is_not_repeated_after_a_kill_either() -> None:
 
 
 async def test_held_a_final_still_comes_after_a_draft_that_was_lost() -> None:
-    """What may stand is a beginning, and the answer itself was never sent."""
+    """Only a beginning may stand, and the answer itself was never sent."""
     shown = await shown_as_draft(MemoryStore(), platform(HOLDING), "do", "done")
     assert shown == ["do", MARKED]
 

@@ -102,7 +102,7 @@ def test_a_note_is_keyed_by_its_row() -> None:
 
 @pytest.mark.parametrize("item", [FINAL, FILE, ASK])
 def test_a_row_of_a_release_that_knew_nothing_of_lateness_is_read(item: Item) -> None:
-    """What waits to be said when the daemon is updated is said by the newer one (P1)."""
+    """A message that waits when the daemon is updated is sent by the newer one (P1)."""
     written = put(item)
     older = written.body.replace(b',"late":false,"second":null', b"")
     assert len(older) < len(written.body)

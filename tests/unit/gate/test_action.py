@@ -295,7 +295,7 @@ def test_a_gated_call_is_kept_with_the_hash_it_had() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\xff\n{}", encode(action())])
 def test_a_row_that_holds_no_action_is_not_guessed_at(body: bytes) -> None:
-    """What was not written by this code is a fault of the store."""
+    """A record of another format is a fault of the store."""
     with pytest.raises(StoreUnusable, match="a stored action can't be read"):
         ACTIONS.codec.decode(body)
 

@@ -137,7 +137,7 @@ def test_an_approver_without_a_name_is_called_by_id() -> None:
 
 
 def test_a_question_is_answered_once() -> None:
-    """Who comes second changes nothing. P5."""
+    """The second answer changes nothing. P5."""
     assert press(APPROVED, choice="deny") == AnswerResult(request=APPROVED, how="second")
 
 
@@ -272,7 +272,7 @@ def test_one_card_shows_the_asks_of_a_batch() -> None:
 
 
 def test_a_card_names_its_asker_by_id_where_there_is_no_name() -> None:
-    """Who asked is always shown. P5."""
+    """The requester is always shown. P5."""
     assert card_of([SECOND], "p").asked_by == "telegram:8"
 
 
@@ -371,7 +371,7 @@ Event = Press | Timer | Stop
 
 
 def decided(functions: Mapping[str, object], event: Event, approval: Approval) -> Approval:
-    """What an event makes of the row as it was read."""
+    """The row after an event, as it was read."""
     match event:
         case Press():
             answer = cast("Callable[..., AnswerResult[Approval]]", functions["answer"])

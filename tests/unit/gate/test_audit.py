@@ -380,7 +380,7 @@ POINTS: dict[str, tuple[tuple[Written, ...], int, int | None]] = {
 
 @pytest.mark.parametrize("name", POINTS)
 def test_a_chain_is_cut_where_no_action_is_torn(name: str) -> None:
-    """What goes is old and ended; what stays is whole, and it is never nothing. S3-29."""
+    """Removed entries are old and ended; the rest is whole, and never empty. S3-29."""
     written, before, expected = POINTS[name]
     found = cut_point(log_of(*written), AT + before * DAY)
     assert (None if found is None else found.sequence) == expected
@@ -428,7 +428,7 @@ def test_a_cut_somewhere_else_is_found() -> None:
 
 
 def test_a_cut_that_an_anchor_contradicts_is_found() -> None:
-    """What was removed had the head that was anchored."""
+    """The removed entry had the anchored head."""
     forged = replace(cut_at(DAYS[5]), head="f" * 64)
     found = verify([], [anchor_at(DAYS[5]), forged])
     assert found == Broken(at=6, reason="the cut is not where the anchor was")

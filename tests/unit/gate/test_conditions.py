@@ -1,4 +1,4 @@
-"""What each policy condition accepts as a value, and when it holds."""
+"""The values that each policy condition accepts, and when it holds."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone

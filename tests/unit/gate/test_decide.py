@@ -563,7 +563,7 @@ async def test_protection_stands_above_every_policy(
 
 
 async def test_a_tool_that_changes_its_copy_changes_nothing() -> None:
-    """Arguments are frozen before the tool is asked what they touch (K7)."""
+    """Arguments are frozen before the tool names their resources (K7)."""
 
     async def meddles(arguments: Arguments) -> tuple[str, ...]:
         cast("dict[str, object]", arguments)["path"] = "/etc/passwd"
@@ -578,7 +578,7 @@ async def test_a_tool_that_changes_its_copy_changes_nothing() -> None:
 
 
 async def test_cancelling_the_gate_passes_through() -> None:
-    """A turn that is stopped while a tool is asked leaves nothing behind."""
+    """A turn that is stopped while a tool names its resources leaves nothing behind."""
     house = House(tools=[dataclasses.replace(READ, touches=hangs)])
     async with asyncio.TaskGroup() as group:
         task = group.create_task(house.decide(call("read_file")))

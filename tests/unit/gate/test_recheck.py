@@ -279,7 +279,7 @@ async def test_a_decision_by_the_clock_is_made_again() -> None:
 
 
 async def test_protection_is_checked_again() -> None:
-    """What became protected since is protected."""
+    """A path that became protected since is protected."""
     house = House()
     frozen, approval = await gated(house, "write_file")
     action = replace(frozen.action, resources=("file:/data/x",))

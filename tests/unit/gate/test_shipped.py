@@ -69,7 +69,7 @@ def test_what_each_autonomy_does_with_a_tool(
 def test_a_file_goes_to_a_group_only_after_an_approval(
     autonomy: Autonomy, direct: bool | None, expected: str
 ) -> None:
-    """In a group every member gets it, in private the person alone; an unknown chat counts as a group."""
+    """In a group all members get it, in private the person; an unknown chat counts as a group."""
     ask = replace(query("tool:send_file", principal=BOB, facts=READS), direct=direct)
     assert assemble(autonomy).decide(ask).effect == expected
 

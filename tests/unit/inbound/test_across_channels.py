@@ -40,7 +40,7 @@ def two(world: World) -> World:
 
 
 def asking(world: World, **settings: object) -> World:
-    """Change how approvals are asked for."""
+    """Change the settings of approvals."""
     changed = world.config.approvals.model_copy(update=settings)
     world.configure(approvals=changed)
     return world
@@ -188,7 +188,7 @@ HOUSEHOLD = people_of(ADA, BEN, allowed=ALLOWED)
 
 
 class Rude(ScriptedChannel):
-    """Breaks down when asked for an address."""
+    """Raises when it has to return an address."""
 
     def direct_address(self, sender: str) -> Address | None:
         raise RuntimeError("oops")
@@ -475,7 +475,7 @@ def chooses(house: People, person: str, language: Language) -> None:
 
 
 def test_the_configuration_speaks_for_who_has_not_chosen() -> None:
-    """A person's own key beats everybody's, and a choice beats both, on all their channels."""
+    """A person's own key beats the general one, and a choice beats both, on all their channels."""
     house = household()
     assert [reads(house, "chat", sender) for sender in "123"] == ["en", "de", "en"]
     chooses(house, "person:bea", "en")

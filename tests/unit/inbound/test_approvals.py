@@ -65,7 +65,7 @@ async def test_a_denied_call_does_not_run(world: World) -> None:
 async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_for(
     world: World,
 ) -> None:
-    """A press that ends nothing yet tells as well where the card stands (P5)."""
+    """A press that ends nothing yet names the card's place, too (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -78,7 +78,7 @@ async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_
 
 
 async def test_a_secret_in_a_reason_is_not_kept(world: World) -> None:
-    """What people type into a denial is redacted before it is stored (P8)."""
+    """The reason of a denial is redacted before it is stored (P8)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
@@ -175,7 +175,7 @@ async def test_a_revoked_operator_has_approved_nothing_that_has_not_started(worl
 async def test_an_operator_who_may_not_approve_a_tool_gets_no_card_for_it(
     world: World, requester: str
 ) -> None:
-    """A statement takes it from Ada; the operator who may approve it is asked, and she is not (P5)."""
+    """A statement takes it from Ada; the operator who may approve it gets the card, not she (P5)."""
     statement: dict[str, object] = {
         "id": "mine",
         "effect": "deny",
@@ -452,7 +452,7 @@ async def test_calls_of_several_conversations_in_one_answer(world: World) -> Non
 
 
 async def test_a_kill_between_the_answers_leaves_the_others_open(world: World) -> None:
-    """What was not answered runs nothing, and can be answered after the next start (P5)."""
+    """An unanswered request runs nothing, and can be answered after the next start (P5)."""
     world.model.will(POKE, asks_for(("poke", '{"a": 2}')))
     async with world.running() as house:
         await house.say("poke it", "ben")

@@ -114,7 +114,7 @@ async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
 
 
 async def test_new_leaves_another_persons_turn_running(world: World) -> None:
-    """A person who may not stop it begins a conversation that waits for it, and reads so (P2, S4-20)."""
+    """Without the right to stop it, a new conversation waits for it, and says so (P2, S4-20)."""
     held = asyncio.Event()
     world.model.will((held, *says("to ben")), says("to cleo"))
     async with world.running() as house:
@@ -175,7 +175,7 @@ async def test_a_turn_found_at_a_start_is_ended_by_the_halt(world: World) -> Non
 
 
 async def test_where_nothing_is_halted_nothing_goes_on(world: World) -> None:
-    """Whoever mistook the bot or the moment is not told that something was done (P10)."""
+    """A command without effect does not claim one (P10)."""
     async with world.running() as house:
         await house.say("/resume")
         await house.say("/halt")
@@ -219,7 +219,7 @@ async def test_retry_asks_again_what_failed(world: World) -> None:
 
 
 async def test_retry_without_a_failure_says_so(world: World) -> None:
-    """Nothing is asked (P10)."""
+    """No approval is requested (P10)."""
     async with world.running() as house:
         await house.say("/retry")
         assert house.texts() == [
@@ -374,7 +374,7 @@ async def test_tokens_without_a_price_are_named(world: World) -> None:
 
 
 async def test_the_control_socket_lists_it_by_day_person_and_model(world: World) -> None:
-    """As far back as it is asked for."""
+    """As far back as requested."""
     world.model.will(uses(100, 5), uses(50, 1), uses(7, 1))
     async with world.running() as house:
         await house.say("one", BEN)

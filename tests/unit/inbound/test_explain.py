@@ -133,7 +133,7 @@ def through_the_door(who: str) -> Principal | None:
 async def through_the_gate(
     workspaces: Path, policy: PolicySet, principal: Principal, call: tuple[str, str]
 ) -> tuple[str, str, tuple[str, ...]]:
-    """What the gate puts on record: the effect, who decided, and the statements."""
+    """The gate's record: the effect, who decided, and the statements."""
     workspace = workspaces / EXAMPLE
     workspace.mkdir(exist_ok=True)
     context = replace(
@@ -185,7 +185,7 @@ async def agree(workspaces: Path, policy: PolicySet, who: str, call: tuple[str, 
 async def test_an_explanation_is_what_ingress_and_gate_decide(
     tmp_path: Path, who: str, call: tuple[str, str]
 ) -> None:
-    """For everybody and every kind of call, effect, reason and statements are the same."""
+    """For every person and every kind of call, effect, reason and statements are the same."""
     await agree(tmp_path, assemble("supervised"), who, call)
 
 

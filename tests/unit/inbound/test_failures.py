@@ -157,7 +157,7 @@ async def test_finals_that_a_platform_refuses_are_counted_too(world: World) -> N
 
 
 async def test_a_refusal_that_is_recorded_again_is_reported_once(world: World) -> None:
-    """A commit that meets another is asked for anew, and says the same."""
+    """A commit that meets another is planned anew, with the same text."""
     world.add_platform("chat", replace(CAPABILITIES, can_edit=False))
     touched: list[DurablePoint] = []
 

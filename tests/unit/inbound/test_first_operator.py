@@ -19,7 +19,7 @@ CODES = CHAT.model_copy(update={"pairing": "code"})
 
 @pytest.fixture
 def orphan(tmp_path: Path) -> World:
-    """Nobody is an operator; everybody is a stranger."""
+    """There is no operator; every sender is a stranger."""
     channels = {"chat": CODES.model_copy(update={"allowed_users": ()})}
     return World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": channels}))
 
@@ -143,7 +143,7 @@ OPEN = open_claim(CODE, salt="5a17", now=NOW)
 
 
 def after(*texts: str, sender: str = "s", channel: str = "chat") -> tuple[Claim, list[Guess]]:
-    """What a stranger's texts come to, one after another."""
+    """The results of a stranger's texts, one after another."""
     claim, found = OPEN, list[Guess]()
     for text in texts:
         claim, guess_ = guess(claim, text, channel=channel, sender=sender, now=NOW)

@@ -354,7 +354,7 @@ BEN = Principal(id="person:ben", roles=frozenset(), channel="chat", sender="ben"
 
 
 def out_by_ada(world: World) -> Person:
-    """What is stored about Ben when Ada has revoked him."""
+    """The record of Ben when Ada has revoked him."""
     return Person(id=BEN.id, display="", state="revoked", by="Ada", at=world.clock.now())
 
 
@@ -519,7 +519,7 @@ async def test_a_grant_that_is_committed_behind_a_revocations_look_ends_too(worl
 
 
 async def test_any_number_of_grants_at_once_get_a_number_each(world: World) -> None:
-    """Their writers are not told to try again, however many press in one instant."""
+    """Their writers need not try again, however many press in one instant."""
     rooms = [f"room{number}" for number in range(TRIES + 2)]
     async with world.running() as house:
         for room in rooms:
@@ -568,7 +568,7 @@ async def test_a_late_stop_ends_no_other_persons_turn(world: World) -> None:
 
 
 async def test_an_operator_who_is_revoked_answers_nothing_more(world: World) -> None:
-    """Neither by pressing nor as one who is asked (P5)."""
+    """Neither by pressing nor with a card (P5)."""
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -579,7 +579,7 @@ async def test_an_operator_who_is_revoked_answers_nothing_more(world: World) -> 
 
 
 async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
-    """Who was revoked has nothing taken up again after a restart."""
+    """A revoked person's turn is not taken up again after a restart."""
     more = asyncio.Event()
     world.model.will((*says("Once upon")[:1], more, *says(" a time")))
     async with world.running() as house:

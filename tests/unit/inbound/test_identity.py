@@ -163,7 +163,7 @@ def test_who_needs_nothing_stored(who: str, is_: bool) -> None:
 
 
 def test_operators_sit_where_they_were_let_in() -> None:
-    """Configured ones first, the first operator with them; no person revoked or without the role (P5)."""
+    """Configured ones first, with the first operator; none revoked or without the role (P5)."""
     local = Contact(person="person:operator", channel="web", sender="operator")
     dora = Contact(person="chat:dora", channel="chat", sender="dora")
     made = people(

@@ -294,7 +294,7 @@ async def test_an_edit_races_the_start_of_the_turn(world: World) -> None:
 
 
 async def test_a_chat_that_moved_takes_its_conversation_along(world: World) -> None:
-    """What was said at the old address is known at the new one."""
+    """The messages of the old address are known at the new one."""
     async with world.running() as house:
         await house.say("hello", room="old")
         await house.event(Moved(to=house.place(room="new")), room="old")

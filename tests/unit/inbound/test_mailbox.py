@@ -187,7 +187,7 @@ async def test_a_mailbox_that_lost_its_fence_closes(world: World) -> None:
 
 
 async def test_a_closed_house_starts_no_turn(world: World) -> None:
-    """What runs may end; what waits is answered after the next start (P1)."""
+    """The running turn may end; waiting messages are answered after the next start (P1)."""
     held = asyncio.Event()
     world.model.will((held, *says("to one")))
     async with world.running() as house:

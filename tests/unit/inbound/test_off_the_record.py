@@ -153,7 +153,7 @@ async def test_a_tool_that_a_model_made_up_is_not_named_in_the_audit(world: Worl
 
 
 async def test_new_stays_off_the_record_and_forgets_the_old_one(world: World) -> None:
-    """What was said before `/otr` is what `/otr off` goes back to."""
+    """`/otr off` returns to the conversation before `/otr`."""
     world.model.will(says("hello"), says("psst"), says("who?"), says("welcome back"))
     async with world.running() as house:
         await house.say("good morning")
@@ -268,7 +268,7 @@ async def test_what_an_approver_lists_and_answers_leaves_no_word_in_their_own_ch
 
 
 async def test_a_file_that_is_on_record_as_well_stays(world: World) -> None:
-    """What is forgotten is the copy in memory."""
+    """Only the copy in memory is forgotten."""
     file = Attachment(reference="f", name="note.txt", media_type="text/plain", size_bytes=9)
     world.platforms["chat"].files["f"] = PHRASE.encode()
     async with world.running() as house:
@@ -685,7 +685,7 @@ async def test_a_start_sends_nothing_where_nothing_was_written(world: World) -> 
 async def test_a_message_that_is_delivered_again_is_asked_for_and_not_taken_twice(
     world: World,
 ) -> None:
-    """It was admitted, so the platform's repeat does nothing; the person reads that in their language."""
+    """It was admitted, so the repeat does nothing; the person reads that in their language."""
     async with world.running() as house:
         await house.say("/language de")
         await house.say("/otr")

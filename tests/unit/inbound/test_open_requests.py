@@ -64,7 +64,7 @@ async def test_an_operator_of_a_reload_is_shown_what_waits(world: World) -> None
 
 
 async def test_an_approver_who_is_let_in_is_shown_what_waits(world: World) -> None:
-    """Whom an operator takes back is asked from then on, by the commit that does it."""
+    """A restored operator gets cards from then on, by the commit that restores them."""
     world.configure(people=(*PEOPLE, CLEO))
     world.model.will(POKE)
     async with world.running() as house:
@@ -146,7 +146,7 @@ async def test_a_request_without_an_approver_is_put_to_the_next_one(world: World
 
 
 async def test_what_a_private_chat_refuses_is_put_elsewhere(world: World) -> None:
-    """An operator who has blocked the bot on one platform is asked on the other one."""
+    """An operator who has blocked the bot on one platform gets the card on the other one."""
     with_mail(world).model.will(POKE)
     world.platforms["chat"].will("ask", ChannelRejected("blocked by the user"))
     async with world.running() as house:
@@ -160,7 +160,7 @@ async def test_what_a_private_chat_refuses_is_put_elsewhere(world: World) -> Non
 async def test_where_every_chat_refuses_the_card_the_requester_reads_so_at_once(
     world: World,
 ) -> None:
-    """Once, by later processes too; at the deadline the model reads that no approver could be reached."""
+    """Once, by later processes too; at the deadline the model reads that no approver was reached."""
     world.model.will(POKE)
     world.platforms["chat"].will("ask", ChannelRejected("blocked by the user"))
     texts = [

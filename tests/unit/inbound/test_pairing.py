@@ -60,7 +60,7 @@ def test_a_code_can_be_read_out(random: bytes) -> None:
 
 @given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
 def test_only_the_code_fits_its_hash(code_bytes: bytes, other_bytes: bytes) -> None:
-    """What is stored tells a code from another one, and is not the code."""
+    """The stored hash distinguishes codes, and is not the code."""
     code, wrong = pairing.code_of(code_bytes), pairing.code_of(other_bytes)
     code_hash = pairing.hash_of(code, "salt")
     assert code not in code_hash
@@ -236,7 +236,7 @@ def test_an_answer_has_its_result(
 
 
 def test_who_may_not_answer_reads_why() -> None:
-    """As of every request; here it is checked before, so that the toast reveals nothing of a stranger."""
+    """As of every request; it is checked first, so that the toast reveals nothing of a stranger."""
     refused = decide(MALLORY, yes=True, by="Ada", at=NOW, refusal="only an operator")
     assert pairing.toast(refused, "en") == "only an operator"
 

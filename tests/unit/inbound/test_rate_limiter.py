@@ -36,7 +36,7 @@ def limited(world: World, **limits: int) -> None:
 
 
 def ever_was(world: World) -> list[str]:
-    """All that people said to the model."""
+    """All texts of people to the model."""
     last = [request.messages[-1] for request in world.model.requests]
     return [str(message.content) for message in last]
 
@@ -112,7 +112,7 @@ async def test_an_operator_is_never_limited(world: World) -> None:
 
 
 async def test_a_person_is_one_on_all_channels(world: World) -> None:
-    """Two chats are two places to be told of it, and one allowance."""
+    """Two chats are two places for the notice, and one allowance."""
     limited(world)
     async with world.running() as house:
         await house.say("one", "ben")
@@ -162,7 +162,7 @@ async def test_a_channels_rate_stands_in_place_of_the_limits(world: World) -> No
 
 
 async def test_limits_that_are_read_again_hold_at_once(world: World) -> None:
-    """For everybody; and for a channel, where what it names is counted anew."""
+    """For all people; and for a channel, where its own limits are counted anew."""
     async with world.running() as house:
         limited(world)
         text = await house.ask("reload")
@@ -284,7 +284,7 @@ async def test_strangers_are_met_as_ever(world: World) -> None:
 
 
 async def test_the_same_event_twice_counts_once(world: World) -> None:
-    """A platform that delivers again takes nothing from anybody (P1)."""
+    """A platform that delivers again uses up no allowance (P1)."""
     limited(world, daily_messages=2)
     async with world.running() as house:
         for _ in range(5):
@@ -600,7 +600,7 @@ def bounded(world: World, max_age_s: float = HOUR_S) -> None:
 async def written(
     house: House, body: Body, hours: float, who: str = "ada", *, room: str = ""
 ) -> None:
-    """What was written so long ago comes now."""
+    """A message of long ago comes now."""
     sent_at = house.world.clock.now() - timedelta(hours=hours)
     late = replace(house.envelope(body, who, room=room), sent_at=sent_at)
     await house.world.platforms["chat"].say(late)
@@ -705,7 +705,7 @@ async def test_each_person_gets_a_notice_and_a_stranger_none(world: World) -> No
 
 
 async def test_a_call_that_is_too_old_does_not_run(world: World) -> None:
-    """Who wrote it did not mean it for now; other commands are obeyed (P3)."""
+    """Its writer did not mean it for now; other commands are obeyed (P3)."""
     bounded(world)
     async with world.running() as house:
         await written(house, Command(name="tool", rest="poke {}"), 2)

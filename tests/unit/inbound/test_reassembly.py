@@ -260,7 +260,7 @@ async def test_limits_count_one_message(world: World) -> None:
 
 
 async def test_a_full_backlog_takes_the_rest_of_what_it_took(world: World) -> None:
-    """Half a message is no use to anybody."""
+    """Half a message has no use."""
     world.configure(runtime=RuntimeSettings(backlog=1))
     async with world.running() as house:
         await send(house, "one ", MORE)

@@ -118,7 +118,7 @@ async def rewrite_journal(world: World, text: bytes, by: bytes) -> None:
 
 
 async def test_heads_are_anchored_now_and_then(world: World) -> None:
-    """Once for each time that a chain moved; a chain that was cut is then told (P3)."""
+    """Once for each time that a chain moved; a chain that was cut is then reported (P3)."""
     world.model.will(LOOK)
     async with world.running() as house:
         await house.say("look")

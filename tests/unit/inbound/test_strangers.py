@@ -34,12 +34,12 @@ CODES = CHAT.model_copy(update={"pairing": "code"})
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Ada is the operator, Ben and Cleo are known; everybody else is asked about."""
+    """Ada is the operator, Ben and Cleo are known; all others need pairing."""
     return World(tmp_path, CONFIG.model_copy(update={"channels": {"chat": CODES}}))
 
 
 def call(house: House) -> CardCall:
-    """What Ada's newest card asks."""
+    """The request on Ada's newest card."""
     return house.card().calls[0]
 
 
@@ -282,7 +282,7 @@ async def test_pending_lists_who_waits(world: World) -> None:
 
 
 async def test_the_page_reads_the_end_back(world: World) -> None:
-    """Who opens the chat anew sees the card as it ended (P5)."""
+    """A chat that is opened anew shows the card as it ended (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
         (before,) = [item.outcome for item in await house.transcript() if item.outcome]
@@ -325,7 +325,7 @@ async def test_a_code_that_a_stranger_reads_out_lets_them_in(world: World) -> No
 
 
 async def test_people_are_listed_in_private_only(world: World) -> None:
-    """In a group everybody would read who waits and who is in (P5)."""
+    """In a group all members would read who waits and who is in (P5)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
         for words in ("/pair", "/pair list"):

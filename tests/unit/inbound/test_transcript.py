@@ -1,4 +1,4 @@
-"""What stands in a chat, read back."""
+"""The transcript of a chat."""
 
 import asyncio
 

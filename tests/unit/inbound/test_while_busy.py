@@ -1,4 +1,4 @@
-"""What becomes of messages that come while an answer is being written."""
+"""Messages that come while an answer is being written."""
 
 import asyncio
 from datetime import timedelta
@@ -81,7 +81,7 @@ async def test_a_person_who_never_stops_writing_is_answered_all_the_same(world: 
 
 
 async def test_only_one_persons_messages_are_joined(world: World) -> None:
-    """In a shared chat everybody is answered in turn (P2)."""
+    """In a shared chat all are answered in turn (P2)."""
     busy(world, "collect")
     async with world.running() as house:
         await house.say("one", "ben", room="room")
@@ -134,7 +134,7 @@ async def test_a_halt_holds_collected_messages(world: World) -> None:
 
 
 async def test_an_end_of_the_daemon_waits_for_nothing_that_may_come(world: World) -> None:
-    """What was being collected is answered after the next start (P1)."""
+    """Collected messages are answered after the next start (P1)."""
     busy(world, "collect")
     async with world.running() as house:
         await house.say("one")
@@ -179,7 +179,7 @@ async def test_a_message_that_an_earlier_release_spelled_otherwise_is_answered(
 
 
 async def test_a_new_conversation_stops_nothing_that_is_being_collected(world: World) -> None:
-    """What was said before `/new` is answered in the old one first (P1)."""
+    """Messages before `/new` are answered in the old conversation first (P1)."""
     busy(world, "collect")
     held = asyncio.Event()
     world.model.will((held, *says("to one")))
@@ -208,7 +208,7 @@ async def test_another_persons_message_steers_nothing(world: World) -> None:
 
 
 async def test_a_message_about_a_file_steers_without_it(world: World) -> None:
-    """A running turn waits for no download; the model reads so. The person's own file has its own turn."""
+    """A running turn waits for no download; the model reads so. An own file has its own turn."""
     busy(world, "steer")
     file = Attachment(reference="a", name="a", media_type="x/y")
     world.platforms["chat"].files["a"] = b"x"
@@ -274,7 +274,7 @@ async def test_a_tool_call_of_a_person_swallows_no_message(world: World) -> None
 
 
 async def test_the_last_round_of_a_turn_swallows_no_message(world: World) -> None:
-    """The model is asked nothing more, so the message is the next turn's (P1)."""
+    """The model gets no further request, so the message is the next turn's (P1)."""
     busy(world, "steer")
     world.configure(runtime=RuntimeSettings(max_iterations=1))
     async with world.running() as house:

@@ -192,7 +192,7 @@ def test_a_turn_nears_a_bound_or_does_not(progress: Progress, warning: str | Non
 async def test_a_kill_neither_hides_the_warning_nor_repeats_it(
     world: World, point: DurablePoint
 ) -> None:
-    """It is committed with the results behind which it is said (P1)."""
+    """It is committed with the results that it follows (P1)."""
     world.configure(budget=BudgetSettings(turn_tokens=4_000))
     world.model.will(uses(2_000, LOOK), uses(2))
     world.store.cut_after(point)
@@ -246,7 +246,7 @@ async def test_operators_hear_of_the_day_while_a_long_turn_uses_it(world: World)
 
 
 async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
-    """The writer reads when it goes on, operators read it once; the next day all is there again (P10)."""
+    """The writer reads when it goes on, operators once; the next day has a new budget (P10)."""
     world.configure(budget=BudgetSettings(day_tokens=1000))
     world.model.will(uses(790), uses(20), uses(200), uses(7))
     async with world.running() as house:
@@ -449,7 +449,7 @@ async def test_a_notice_is_not_sent_twice(world: World) -> None:
 
 
 async def test_two_turns_that_end_at_once_send_one_notice(world: World) -> None:
-    """Whoever is second sees that it was said (P2)."""
+    """The second turn sees that the notice was sent (P2)."""
     world.configure(budget=BudgetSettings(day_tokens=100))
     world.model.will(uses(90))
     notes: list[Put] = []
@@ -469,7 +469,7 @@ async def test_two_turns_that_end_at_once_send_one_notice(world: World) -> None:
 
 
 async def test_an_endpoint_that_reports_nothing_is_not_for_free(world: World) -> None:
-    """What it took is estimated, rather too much than too little."""
+    """Its tokens are estimated, rather too many than too few."""
     world.configure(budget=BudgetSettings(day_tokens=100))
     world.model.will((TextDelta(text="so"), Finished(reason="stop")))
     async with world.running() as house:

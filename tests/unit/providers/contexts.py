@@ -1,4 +1,4 @@
-"""What an opener of a provider is handed in tests."""
+"""The context of a provider's opener in tests."""
 
 from pathlib import Path
 

@@ -879,7 +879,7 @@ def test_an_endless_answer_ends() -> None:
 
 @pytest.mark.parametrize("start", [b'{"choices":[', b" ", b"<html>"])
 def test_a_body_that_is_no_stream_ends_as_an_event_does(start: bytes) -> None:
-    """It is read in one step, which holds everybody up for as long as that takes (P9)."""
+    """It is read in one step, which delays every chat for as long as that takes (P9)."""
     reader = body(max_bytes=MAX_ANSWER_BYTES)
     assert list(reader.feed(start)) == []
     with pytest.raises(StreamBroken, match=f"more than {MAX_EVENT_BYTES} bytes"):

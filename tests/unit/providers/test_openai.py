@@ -1,4 +1,4 @@
-"""How an endpoint is asked: retries, patience and cleaning up, in virtual time."""
+"""Requests to an endpoint: retries, patience and cleaning up, in virtual time."""
 
 import asyncio
 import json
@@ -493,7 +493,7 @@ async def test_a_full_pool_is_waited_for() -> None:
 
 
 async def test_an_error_in_the_stream_is_retried_only_before_any_text() -> None:
-    """A 200 may still be a refusal; after the first event nothing is asked twice."""
+    """A 200 may still be a refusal; after the first event no request is made twice."""
     busy = b'data: {"error":{"code":503}}\n\n'
     http = FakeHttp(Played(parts=(busy,)), GOOD)
     assert await ask(http) == ANSWER

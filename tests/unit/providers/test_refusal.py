@@ -220,7 +220,7 @@ def test_more_tokens_than_an_account_may_send_in_a_minute_are_too_many(status: i
 
 @pytest.mark.parametrize("name", ["message", "type"])
 def test_no_more_of_it_is_redacted_than_may_be_shown(name: str) -> None:
-    """A stream's event holds megabytes, which would hold everybody up (P9)."""
+    """A stream's event holds megabytes, which would delay every chat (P9)."""
     redacted: list[str] = []
 
     def redact(text: str) -> str:

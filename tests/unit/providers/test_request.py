@@ -1,4 +1,4 @@
-"""What goes over the wire, byte for byte."""
+"""The request on the wire, byte for byte."""
 
 import json
 from functools import partial
@@ -195,7 +195,7 @@ def test_tools_and_the_bound_are_offered() -> None:
 
 
 def test_the_operators_options_are_added_but_never_replace_the_conversation() -> None:
-    """Models keep interleaved thinking only when told to, each by its own switch."""
+    """Models keep interleaved thinking only on request, each by its own switch."""
     thinking = {"enable_thinking": True, "clear_thinking": False}
     body = body_of(
         ModelRequest(messages=(UserMessage(content="hi"),)),

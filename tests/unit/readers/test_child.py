@@ -43,7 +43,7 @@ def test_the_child_starts_no_process() -> None:
 
 
 def test_the_child_writes_no_file() -> None:
-    """Not even where anybody may."""
+    """Not even where every user may."""
     write = "os.write(os.memfd_create('kept'), b'x')"
     assert in_the_child(tried(write)) == ["OSError"]
 

@@ -56,7 +56,7 @@ def test_a_piece_says_where_it_stands_and_how_to_read_on() -> None:
 
 @given(st.binary(max_size=3_000), st.integers(0, 4_000), st.integers(1, 500))
 def test_any_bytes_give_a_piece_of_one_size(data: bytes, offset: int, limit: int) -> None:
-    """Or a sentence; never more than was asked for."""
+    """Or a sentence; never more than requested."""
     reply = read_text(data, ReadRequest(reader="text", offset=offset, limit=limit))
     assert len(reply.text) <= limit
     assert bool(reply.failed) != bool(reply.about)

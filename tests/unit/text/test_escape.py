@@ -56,7 +56,7 @@ def test_no_sign_that_only_steers_or_hides_is_left() -> None:
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_spelling_out_twice_changes_nothing(text: str) -> None:
-    """What comes out can be encoded, and holds nothing that would be spelled out again."""
+    """The result can be encoded, and a second pass changes nothing."""
     once = escape_invisible(text)
     assert escape_invisible(once) == once
     once.encode()

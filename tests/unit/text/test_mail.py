@@ -190,7 +190,7 @@ def holding(boundary: str, *parts: str) -> str:
 
 
 def test_many_containers_of_long_boundaries_take_few_steps() -> None:
-    """Strangers' mails are parsed before anybody knows that they are strangers'. P9."""
+    """Strangers' mails are parsed before their sender is known as a stranger. P9."""
     empty = [holding(f"{'b' * 1_000}{at}") for at in range(MAX_PARTS)]
     rows = [holding(f"a{at}", *empty) for at in range(10)]
     assert calls_made(lambda: parse_mail(holding("x", *rows).encode())) <= 300 * 2 * MAX_PARTS

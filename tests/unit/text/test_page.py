@@ -63,7 +63,7 @@ def test_a_page_reads_as_people_see_it(html: str, text: str) -> None:
 
 
 def test_the_first_title_is_the_pages() -> None:
-    """On one line; those inside pictures are not looked at."""
+    """On one line; those inside pictures are skipped."""
     html = "<svg><title>no</title></svg><title>\n A  page </title><title>no</title><p>text"
     assert readable_page(html) == Page(title="A page", text="text")
 

@@ -350,7 +350,7 @@ async def test_an_image_says_what_it_is_without_its_pixels() -> None:
 @pytest.mark.slow
 @pytest.mark.needs("attachments")
 async def test_an_image_keeps_where_it_was_taken() -> None:
-    """What the camera wrote is read, but for the place."""
+    """The camera's metadata is read, but for the place."""
     output = await read(jpeg_with_a_place(), "a_jpg")
     assert output.text.endswith(
         "JPEG image, 8 x 4 pixels, RGB:\ncamera make: Pinhole\nto be turned: a quarter to the right\n"
@@ -411,7 +411,7 @@ async def test_a_batch_of_calls_reads_one_file_after_another() -> None:
 
 
 async def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that was asked for least recently is made again."""
+    """The least recently used one is made again."""
     monkeypatch.setattr("zeroclaw.tools.attachments.CACHED_REPLIES", 1)
     started = 0
 
@@ -439,6 +439,6 @@ async def test_files_of_another_conversation_can_not_be_read() -> None:
     "arguments", [{}, {"id": 0}, {"id": "one"}, {"id": 1, "limit": 1_301}, {"id": 1, "page": 0}]
 )
 def test_arguments_that_do_not_fit_are_refused(arguments: Arguments) -> None:
-    """Before anybody is asked about the call."""
+    """Before any approval request for the call."""
     with pytest.raises(ToolArgumentsInvalid):
         tool(StoredFiles()).check(arguments)

@@ -71,7 +71,7 @@ async def called(tool: Tool, root: Path, **arguments: object) -> str:
 
 
 async def test_groups_are_loaded_by_name(tmp_path: Path) -> None:
-    """All that are asked for, or none."""
+    """All requested ones, or none."""
     load_tools, _ = tools()
     assert "among yours from now on" in await called(
         load_tools, tmp_path, groups=["files", "notes"]

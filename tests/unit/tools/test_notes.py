@@ -48,7 +48,7 @@ async def test_a_person_is_remembered_wherever_they_write_in_private() -> None:
 
 
 async def test_everybody_in_a_room_reads_the_notes_of_the_room() -> None:
-    """It was said where all of them read it."""
+    """It was written where all of them read it."""
     pad = Pad()
     await pad.remember(room("room", "ada"), "we meet on monday")
     assert "Ada on chat, this conversation: we meet on monday" in await pad.recall(
@@ -113,7 +113,7 @@ async def test_the_newest_note_comes_first() -> None:
 
 
 async def test_a_note_is_shown_with_its_source() -> None:
-    """Who said it, when, and where; an older release did not keep the channel."""
+    """With writer, time and place; an older release did not store the channel."""
     pad = Pad()
     await pad.remember(direct("ada", "mail"), "likes tea")
     elsewhere = replace(direct("ada"), conversation=ConversationId("01NEW"))
@@ -173,7 +173,7 @@ async def test_nothing_found_says_how_much_was_looked_at() -> None:
 
 
 async def test_an_answer_is_bounded_and_says_what_is_missing() -> None:
-    """By the number that was asked for, and by its length."""
+    """By the requested number, and by its length."""
     pad = Pad(chars=9_000)
     for number in range(5):
         await pad.remember(ADA, f"{number} " + "x" * 3_000)
@@ -260,7 +260,7 @@ async def test_a_full_pad_says_so_and_drops_nothing() -> None:
 
 
 async def test_a_number_is_never_given_twice() -> None:
-    """Who says "forget 3" an hour later doesn't mean another note."""
+    """ "forget 3" an hour later must not mean another note."""
     pad = Pad()
     await pad.remember(ADA, "one")
     await pad.forget(ADA, 1)

@@ -51,7 +51,7 @@ async def test_no_path_leaves_the_workspace(
 
 @pytest.mark.parametrize("deep", [1, SHORT_PATH_NAMES])
 async def test_a_path_has_its_name_however_long_it_is(workspace: Path, deep: int) -> None:
-    """A short one is looked at on the event loop, a long one in a thread."""
+    """A short one is read on the event loop, a long one in a thread."""
     path = "/".join("d" * deep)
     await asyncio.to_thread((workspace / path).mkdir, parents=True)
     named = f"file:{workspace}/{path}"
@@ -63,7 +63,7 @@ async def test_a_path_has_its_name_however_long_it_is(workspace: Path, deep: int
 async def test_a_link_swapped_in_after_the_decision_is_not_followed(
     workspace: Path, name: str, swapped: str
 ) -> None:
-    """What was decided about is what is touched, or nothing is."""
+    """The call touches the file of the decision, or none."""
     file_tool = tool(name)
     await call(workspace, "write_file", path="d/a", content="hunter2")
     arguments = file_tool.check(
@@ -119,7 +119,7 @@ async def test_a_missing_file_is_named(workspace: Path, name: str, path: str) ->
 
 
 async def test_a_name_that_is_too_long_is_refused_in_words(workspace: Path) -> None:
-    """What the operating system refuses is one line."""
+    """A refusal of the operating system is one line."""
     for name in ("read_file", "list_files"):
         with pytest.raises(ToolFailed, match="file name too long"):
             await call(workspace, name, path="x" * 300)

@@ -1,4 +1,4 @@
-"""What every tool shares: models as schemas and faults, bytes and names as text."""
+"""The shared parts of tools: models as schemas and faults, bytes and names as text."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_a_schema_holds_what_a_model_needs_and_no_titles() -> None:
 
 
 def test_defaults_are_filled_in() -> None:
-    """What is checked and hashed is the whole call (S1-11)."""
+    """The whole call is checked and hashed (S1-11)."""
     assert dump(parse(Sample, {"name": "ada"})) == {"name": "ada", "count": 1, "at": 0}
 
 

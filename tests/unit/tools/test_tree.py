@@ -75,7 +75,7 @@ async def test_names_that_are_no_text_are_listed(workspace: Path) -> None:
 async def test_a_search_finds_lines(
     workspace: Path, arguments: dict[str, object], found: str
 ) -> None:
-    """By text or expression, below a path, by name, and no more than asked for."""
+    """By text or expression, below a path, by name, and no more than requested."""
     (workspace / "d").mkdir()
     (workspace / "a.py").write_text("import os\r\ndef f():\x1b[31m\r\n", encoding="utf-8")
     (workspace / "d" / "b.py").write_text("def g():\n", encoding="utf-8")
@@ -106,7 +106,7 @@ async def test_a_pattern_that_cannot_be_used_is_reported(workspace: Path) -> Non
 
 
 async def test_a_search_ends_when_it_has_taken_its_time(workspace: Path) -> None:
-    """What it found until then is the answer, and says so."""
+    """The finds until then are the answer, which says so."""
     (workspace / "a").write_text("x\n", encoding="utf-8")
     settings = replace(SETTINGS, max_search_cpu_s=0)
     [search] = [tool_ for tool_ in tools(settings) if tool_.spec.name == "search_files"]
@@ -150,7 +150,7 @@ async def test_a_walk_is_made_in_its_conversations_turn_off_the_event_loop(
 
 @pytest.mark.parametrize("name", ["list_files", "search_files"])
 async def test_a_walk_names_the_directory_and_all_below_it(workspace: Path, name: str) -> None:
-    """What it reads is what is judged (P3); of a file it is the file alone."""
+    """All that it reads is judged (P3); of a file it is the file alone."""
     (workspace / "d").mkdir()
     (workspace / "a").touch()
     arguments = {"path": "d", "pattern": "x"} if name == "search_files" else {"path": "d"}
@@ -286,7 +286,7 @@ def test_a_pattern_that_stalls_others_takes_no_time(pattern: str) -> None:
 
 
 def test_a_long_line_is_searched_as_far_as_a_block_goes() -> None:
-    """What follows it is found, with its number."""
+    """The next line is found, with its number."""
     data = b"x" * 3 * BLOCK_BYTES + b"y\ny\n"
     assert [line_.number for line_ in found(Pattern("y"), data)] == [2]
     assert [line_.number for line_ in found(Pattern("^x"), data)] == [1]

@@ -88,7 +88,7 @@ def streaming(limits: TurnLimits = LIMITS) -> State:
 
 
 def gating(count: int, text: str = "", limits: TurnLimits = LIMITS) -> State:
-    """A turn whose model just asked for so many calls."""
+    """A turn whose model has just made so many calls."""
     return run((streaming(limits), ()), answer(text, *calls(count)))[0]
 
 

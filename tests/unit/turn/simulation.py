@@ -35,7 +35,7 @@ def rarely(*what: str) -> st.SearchStrategy[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Luck:
-    """What is left to chance when something happens; each step uses what it needs."""
+    """The random values of one step; each step uses those it needs."""
 
     pick: int
     choice: int

@@ -1,4 +1,4 @@
-"""The questions of a conversation: where they are asked, and what the end of a delivery means to them."""
+"""The approval requests of a conversation: where they go, and how the end of a delivery affects them."""
 
 import pytest
 

@@ -100,7 +100,7 @@ async def test_a_summary_that_is_too_large_to_be_made_is_made_of_half(world: Wor
 
 
 async def test_without_summaries_a_conversation_goes_on(world: World) -> None:
-    """Three failures, and none is asked for any more for a while; that is said once. K13."""
+    """After three failures none is requested for a while; one note says so. K13."""
     world.model = NoSummaries()
     small(world, 4_096)
     async with world.running() as house:
@@ -180,7 +180,7 @@ async def test_another_provider_may_make_the_summaries(world: World) -> None:
 
 
 async def test_a_person_may_ask_for_a_summary(world: World) -> None:
-    """What it says is stored without secrets, and another model of the endpoint may make it."""
+    """It is stored without secrets, and another model of the endpoint may make it."""
     world.configure(compaction=CompactionSettings(model="cheap"))
     async with world.running() as house:
         await house.say("/compact")
@@ -268,7 +268,7 @@ async def test_a_receipt_from_before_a_summary_is_this_runs_own(world: World) ->
 
 
 async def test_what_fills_the_window_is_shown(world: World) -> None:
-    """As a bar and a table; nothing is asked of the model, and nothing is changed. S3-09."""
+    """As a bar and a table; no model is called, and nothing is changed. S3-09."""
     small(world, 8_192)
     async with world.running() as house:
         await talk(house, world, 2)
@@ -343,7 +343,7 @@ async def test_a_summary_that_fails_is_paid_for(world: World) -> None:
 
 
 async def test_a_conversation_of_one_message_is_not_summarised(world: World) -> None:
-    """However often a person asks, no model is: a summary would be longer than what it stands for."""
+    """Without a model call: a summary would be longer than the messages."""
     with_notes(world)
     async with world.running() as house:
         await house.say("hello")
@@ -354,7 +354,7 @@ async def test_a_conversation_of_one_message_is_not_summarised(world: World) -> 
 
 
 async def test_after_a_summary_nothing_is_left_to_summarise(world: World) -> None:
-    """Until something is said again."""
+    """Until the next message."""
     async with world.running() as house:
         await talk(house, world, 2)
         for _ in range(9):
@@ -444,7 +444,7 @@ async def test_known_facts_are_in_the_request_and_not_kept_again(noting: World) 
 
 
 async def test_a_kill_before_the_commit_keeps_neither(noting: World) -> None:
-    """Both are asked for again, and nothing is kept twice. S4-16."""
+    """Both are requested again, and nothing is kept twice. S4-16."""
     async with noting.running() as house:
         await meet(house)
         await compact(house, says(TEA), (asyncio.Event(),))
@@ -457,7 +457,7 @@ async def test_a_kill_before_the_commit_keeps_neither(noting: World) -> None:
 
 
 async def test_a_kill_behind_the_commit_keeps_both(noting: World) -> None:
-    """Neither is asked for again. S4-16."""
+    """Neither is requested again. S4-16."""
     async with noting.running() as house:
         await meet(house)
         noting.model.will(says(TEA), SUMMARY)
@@ -565,7 +565,7 @@ async def test_a_planted_note_is_not_in_the_request_for_facts(noting: World) -> 
 
 
 async def compacts_alone(noting: World, house: House) -> None:
-    """Nothing but the summary is asked for, and nothing else is on record."""
+    """Only the summary is requested, and nothing else is on record."""
     before, kinds = len(noting.model.requests), await house.audited()
     await compact(house, SUMMARY)
     assert len(noting.model.requests) == before + 1
@@ -592,7 +592,7 @@ async def test_facts_that_fail_cost_no_summary(noting: World) -> None:
 
 
 async def test_no_fact_holds_a_secret_nor_more_than_there_is_room_for(noting: World) -> None:
-    """What is not kept is on record as failed, without its words."""
+    """A refused fact is on record as failed, without its words."""
     with_notes(noting, NotesSettings(max_notes=1))
     async with noting.running() as house:
         await meet(house)

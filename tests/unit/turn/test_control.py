@@ -201,7 +201,7 @@ async def test_an_edit_that_no_batch_took_is_a_note(world: World) -> None:
 
 
 async def test_a_message_withdrawn_while_it_is_answered_is_a_note(world: World) -> None:
-    """What has begun is answered."""
+    """A turn that has begun is answered."""
     world.model.will(LOOK, says("done"))
     world.look.hold = asyncio.Event()
     async with world.running() as house:

@@ -1,4 +1,4 @@
-"""What a conversation's journal comes to."""
+"""The fold of a conversation's journal."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -180,7 +180,7 @@ def test_an_appended_batch_is_thinking_again() -> None:
 
 
 def test_a_turn_at_its_bound_is_found_done() -> None:
-    """What was not recorded is finished again (K1)."""
+    """An unrecorded end is reached again (K1)."""
     last = replace(OPENED, limits=replace(LIMITS, max_rounds=1))
     state = state_after(last, *WHOLE[1:-1])
     assert isinstance(state, Done)

@@ -117,7 +117,7 @@ def test_numbers_in_a_result_are_little_news(
 
 
 def test_numbers_of_before_do_not_make_the_same_result_news() -> None:
-    """What repeats to the letter ends the turn as early as without them."""
+    """Exact repeats end the turn as early as without them."""
     noisy = [search("a", f"after {n} s") for n in range(3)]
     assert ends(each([*noisy, *[search("b")] * 8]))
     assert not ends(each([*noisy, *[search("b")] * 7]))
@@ -234,7 +234,7 @@ def test_paging_never_goes_round(pages: list[int], key: str, alone: bool) -> Non
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy")), min_size=1, max_size=40))
 def test_news_begins_the_count_anew(made: list[tuple[str, str]]) -> None:
-    """Only rounds behind the newest that told something new count; a slow count says the same."""
+    """Only rounds since the newest new result count; a slow count agrees."""
     times: Counter[tuple[str, str]] = Counter()
     count, last = 1, ("", "")
     for search_result in made:
@@ -353,7 +353,7 @@ def test_a_loop_ends_the_turn_with_its_results() -> None:
 
 
 def test_a_journal_of_before_knows_no_loops() -> None:
-    """What was a turn then is one now: nothing is decided anew by reading it."""
+    """A turn of then is one now: reading it decides nothing anew."""
     written = [entry for _ in range(20) for entry in round_of()]
     _, turn = folded(*written, limits=MANY)
     assert not isinstance(turn.state, Done)
@@ -402,7 +402,7 @@ async def test_a_restart_counts_on(world: World, killed: int) -> None:
 
 
 async def test_a_word_of_its_person_goes_before_the_end(world: World) -> None:
-    """Who steers a turn that goes round is heard: the model reads it, and has its rounds anew."""
+    """A steering message reaches a turn that goes round: the model reads it, and has its rounds anew."""
     world.configure(runtime=RuntimeSettings(max_repeats=2, warn_repeats=0))
     world.model.will(LOOK, LOOK, says("on the left"))
     async with world.running() as house:

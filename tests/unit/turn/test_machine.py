@@ -180,7 +180,7 @@ def test_an_answer_that_begins_anew_replaces_its_shown_text() -> None:
 
 
 def test_a_stream_cut_twice_ends_the_turn() -> None:
-    """What was shown stays, marked as failed; the note says what to do (S1-14)."""
+    """The shown text stays, marked as failed; the note says what to do (S1-14)."""
     again = Progress(limits=LIMITS, requests=2, retried=True)
     state = Streaming(progress=again, shown="half", has_begun=True)
     ended = done(step(state, signals.StreamCut(request=2))[0])
@@ -226,7 +226,7 @@ def test_a_request_that_is_still_too_large_ends_the_turn() -> None:
 
 
 def test_a_compaction_leads_back_to_thinking() -> None:
-    """A smaller history is asked with, and making it is paid for."""
+    """The request has a smaller history, and making it is paid for."""
     state = begin(LIMITS, context_heavy=True)[0]
     paid = Progress(limits=LIMITS, requests=1, usage=USED)
     expected = Thinking(progress=paid), (SendRequest(request=1),)
@@ -234,7 +234,7 @@ def test_a_compaction_leads_back_to_thinking() -> None:
 
 
 def test_without_a_summary_the_model_is_asked_all_the_same() -> None:
-    """What is sent is cut to fit; the history keeps everything (K13)."""
+    """The request is cut to fit; the history keeps everything (K13)."""
     state = begin(LIMITS, context_heavy=True)[0]
     failed = signals.CompactionFailed(text="no summary")
     assert step(state, failed) == (Thinking(progress=FIRST), (SendRequest(request=1),))
@@ -301,7 +301,7 @@ def test_an_unknown_state_is_refused() -> None:
 
 
 def test_an_event_that_the_budget_can_not_pay_ends_the_turn() -> None:
-    """Tokens are counted after every step; the calls asked for do not run (S4-17, S4-20)."""
+    """Tokens are counted after every step; the pending calls do not run (S4-17, S4-20)."""
     limits = TurnLimits(max_tokens=12)
     stepped = step(streaming(limits), answer("Let me look.", call()))
     ended = done(stepped[0])
@@ -314,7 +314,7 @@ def test_an_event_that_the_budget_can_not_pay_ends_the_turn() -> None:
 
 
 def test_a_whole_answer_is_never_over_the_budget() -> None:
-    """What is paid for and whole is given to the person."""
+    """A whole answer that is paid for goes to the person."""
     ended = done(step(streaming(TurnLimits(max_tokens=1)), answer("done"))[0])
     assert (ended.reason, ended.text) == ("model_stop", "done")
 
@@ -347,7 +347,7 @@ def texts(state: State) -> list[str]:
     ],
 )
 def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: DoneReason) -> None:
-    """The abort is checked between every two steps, and the end is shown (S4-02, S4-17, S4-19, S4-20)."""
+    """The abort is checked between all steps, and the end is shown (S4-02, S4-17, S4-19, S4-20)."""
     after, effects = step(state, event)
     assert done(after).reason == reason
     assert effects == ()
@@ -446,7 +446,7 @@ def test_results_of_an_ended_turn_echo_their_calls() -> None:
     [("a", "b", "a\n\nb"), ("a", "", "a"), ("", "b", "b"), ("", "", "")],
 )
 def test_answers_of_one_turn_are_paragraphs(earlier: str, text: str, whole: str) -> None:
-    """No blank lines where nothing was said."""
+    """No blank lines for empty texts."""
     assert join_texts(earlier, text) == whole
 
 

@@ -260,7 +260,7 @@ def test_the_tokens_of_a_call_are_the_turns() -> None:
 
 
 def test_a_call_that_uses_up_the_budget_ends_the_turn() -> None:
-    """The budget is asked between every two steps, and its result is kept (S4-20)."""
+    """The budget is checked between all steps, and the call's result is kept (S4-20)."""
     gated_batch = gated(allowed("a"), denied("b"), limits=TurnLimits(max_tokens=20))
     state, effects = run(gated_batch, cleared("a"), ended("a", usage=USED))
     assert isinstance(state, Done)
@@ -516,7 +516,7 @@ def test_a_finished_call_is_appended() -> None:
 
 
 def test_a_batch_gated_after_the_restart_goes_on() -> None:
-    """The gate is asked anew only before it has spoken."""
+    """The gate decides anew only if its decision is not on record."""
     again = resume(gating(1))
     gate = entries.Gated(at=AT, verdicts=(allowed("a"),))
     assert run(again, gate)[1] == (CheckCalls(actions=(action("a"),)),)

@@ -120,7 +120,7 @@ async def test_that_an_answer_broke_off_is_logged_and_counts_for_no_failure(
 async def test_a_turn_can_be_followed_through_the_log_by_its_id(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who has only the log finds what became of one message, among those of others (P10)."""
+    """The log alone shows the way of one message among others (P10)."""
     caplog.set_level("INFO", logger="zeroclaw.turn")
     broken = (StreamBroken("`h:9` sent nothing for 60 s"),)
     world.model.will((ProviderUnreachable("`h:9` can't be reached"),), broken, broken)
@@ -209,7 +209,7 @@ async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
 
 
 async def test_usage_of_all_requests_adds_up(world: World) -> None:
-    """The turn's end tells the whole (S4-17)."""
+    """The turn's end has the whole (S4-17)."""
     world.model.will((*LOOK[:-1], *says()[:1], LOOK[-1]), says("done"))
     async with world.running() as house:
         await house.say("look")

@@ -1,4 +1,4 @@
-"""The promises of a turn, on every way it can go, and that each of them is really looked at."""
+"""The promises of a turn, on every way it can go, and that each of them is really checked."""
 
 import pytest
 from hypothesis import Phase, settings

@@ -1,4 +1,4 @@
-"""What a call came to is redacted before it is cut, kept as far as a store takes it, and signed."""
+"""A call's result is redacted before it is cut, stored as far as a store takes it, and signed."""
 
 import asyncio
 import hashlib
@@ -245,7 +245,7 @@ async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
     "name", [id_of(BLOB), BLOB.digest, f"../{OURS}/{id_of(BLOB)}", f"{OURS}/{id_of(BLOB)}", ""]
 )
 async def test_no_other_conversation_reads_it_or_learns_that_it_exists(name: str) -> None:
-    """Who knows an id, or the digest of a blob, knows nothing more by it."""
+    """An id, or the digest of a blob, reveals nothing by itself."""
     store = await store_with_result()
     assert await find_result(store, THEIRS, name) is None
 

@@ -290,7 +290,7 @@ async def test_the_operators_read_once_that_a_call_may_have_run(world: World) ->
 
 
 async def test_a_turn_cut_off_three_times_is_given_up(world: World) -> None:
-    """The fourth start tells person and operator; `/retry` begins anew (P1, S4-19)."""
+    """The fourth start notifies person and operator; `/retry` begins anew (P1, S4-19)."""
     world.model.will(*[(asyncio.Event(),)] * 4)
     async with world.running() as house:
         await house.say("hello", "ben")
@@ -446,7 +446,7 @@ async def test_an_ungated_batch_is_gated_after_the_restart(world: World) -> None
 async def test_an_answer_that_a_restart_held_up_comes_before_the_next(
     world: World, between: str
 ) -> None:
-    """Nothing is asked of the model before the earlier answer stands, `/new` or not (P2)."""
+    """No model call begins before the earlier answer stands, `/new` or not (P2)."""
     platform = world.platforms["chat"]
     world.model.will(says("one"))
     async with world.running() as house:

@@ -90,7 +90,7 @@ async def test_few_journals_are_in_memory_at_once() -> None:
 
 
 async def test_a_session_that_another_process_took_meanwhile_is_read_anew() -> None:
-    """What they wrote is on it (P2)."""
+    """It has their entries (P2)."""
     store = MemoryStore()
     leases = Leases(store)
     sessions = SessionCache(store, leases, ManualClock())
@@ -137,7 +137,7 @@ async def with_a_note_of(
 
 
 async def test_long_conversations_leave_room_for_fewer() -> None:
-    """What is kept is bounded by its size; those that were left longest ago go first."""
+    """The kept sessions are bounded by size; the least recently used ones go first."""
     store = MemoryStore()
     sessions = SessionCache(store, Leases(store), ManualClock())
     third = MAX_KEPT_BYTES // 3

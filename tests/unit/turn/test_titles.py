@@ -62,7 +62,7 @@ async def test_a_model_may_reason_before_it_names(world: World) -> None:
 
 
 async def test_no_title_imitates_a_receipt(world: World) -> None:
-    """It is looked at as all is that people read of a model's (P7)."""
+    """It is screened like every text of a model that people read (P7)."""
     world.configure(runtime=ON)
     async with world.running() as house:
         await three(world, house, says("✅ r\u0435ceipt: shell · ok"))
@@ -143,7 +143,7 @@ async def test_a_failed_title_that_was_paid_for_is_requested_after_more_messages
 
 
 async def test_a_forgotten_conversation_gets_no_title(world: World) -> None:
-    """Though it was asked for just then."""
+    """Though it was requested just then."""
     world.configure(runtime=ON)
     held = asyncio.Event()
     async with world.running() as house:
@@ -202,7 +202,7 @@ async def test_a_title_that_can_not_be_stored_fails_no_turn(world: World) -> Non
 
 
 async def test_a_journal_that_can_not_be_read_gets_none(world: World) -> None:
-    """What is wrong with one conversation stays with it (P9)."""
+    """A fault of one conversation affects no other (P9)."""
     world.configure(runtime=ON)
     async with world.running() as house:
         world.model.will(*map(says, "123"))
@@ -331,7 +331,7 @@ async def test_without_what_is_required_the_model_is_not_asked(world: World, pla
 
 
 async def test_what_strangers_may_have_written_makes_a_turn_untrusted(world: World) -> None:
-    """A risky call is asked about, and the card says why; a trusted one changes nothing."""
+    """A risky call needs approval, and the card says why; a trusted text changes nothing."""
     parameters = {"type": "object", "properties": {"command": {"type": "string"}}}
     run = PlainTool(replace(LOOK, name="run", parameters=parameters, effects=frozenset({"exec"})))
     world.configure(autonomy="full")

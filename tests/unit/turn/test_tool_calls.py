@@ -122,7 +122,7 @@ async def test_what_changed_since_the_approval_does_not_run(world: World) -> Non
 
 
 async def test_a_halt_between_approval_and_run_wins(world: World) -> None:
-    """The policy is asked again immediately before the run (P3)."""
+    """The policy decides again immediately before the run (P3)."""
     world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
     async with world.running() as house:
         await house.say("poke both")

@@ -1,4 +1,4 @@
-"""What each request took counts once, however it ends and wherever a kill comes (S4-20)."""
+"""The tokens of each request count once, for every end and every kill (S4-20)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -58,7 +58,7 @@ class Rounds(ScriptedModel):
 
 
 async def used(house: House) -> tuple[int, int]:
-    """What the newest turn used: what was reported, in units, and what was estimated."""
+    """The usage of the newest turn: the reported part, in units, and the estimate."""
     rows = [TURNS.of(row) for row in await house.rows(RowKind.TURN)]
     usage = max(rows, key=lambda row: row.turn).usage
     return divmod(usage.total_tokens, UNIT)
@@ -90,7 +90,7 @@ async def test_wherever_a_kill_comes_each_request_counts_once(
 
 
 async def test_a_kill_in_the_seventh_round_loses_none_of_the_six_before(world: World) -> None:
-    """Nor the request that it cut off; the budgets have both before anything more is asked."""
+    """Nor the request that it cut off; the budgets have both before the next request."""
     world.model = rounds = Rounds(7)
     rounds.hangs = 6
     world.configure(budget=BudgetSettings(person_day_tokens=63 * UNIT + 2_000))
@@ -166,7 +166,7 @@ async def test_an_answer_that_fails_after_it_began_is_paid_for(world: World) -> 
 
 
 async def test_a_request_that_a_person_stops_is_paid_for(world: World) -> None:
-    """What it was sent, and what was shown of its answer; a call that is stopped costs nothing more."""
+    """Its input, and the shown part of its answer; a stopped call costs nothing more."""
     world.model.will((TextDelta(text="so " * 99), asyncio.Event()))
     async with world.running() as house:
         await house.say("hello")
@@ -215,7 +215,7 @@ async def test_a_kill_behind_a_summary_that_failed_loses_nothing_of_it(world: Wo
 
 
 async def test_a_title_that_breaks_off_is_paid_for(world: World) -> None:
-    """With the turn that it was asked for behind."""
+    """With the turn that it follows."""
     world.configure(runtime=ON)
     async with world.running() as house:
         await three(world, house, CUT)

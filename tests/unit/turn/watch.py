@@ -51,7 +51,7 @@ def is_paired(messages: tuple[Message, ...]) -> bool:
 
 
 def durable(stepped: Step) -> tuple[object, object]:
-    """What of a resumed state must be the same after a restart.
+    """The part of a resumed state that must be the same after a restart.
 
     Not so: how often a request was tried, what was on the screen, and whether a compaction that
     changes nothing is to be tried again.
@@ -178,7 +178,7 @@ class Watch(RuleBasedStateMachine):
         self.checks += names
 
     def unheard(self) -> list[Event]:
-        """What a finished turn may still be told by those who did not hear of its end."""
+        """The late events that a finished turn may still get."""
         answer = AssistantMessage(content="late")
         return [
             signals.ResponseReceived(request=self.request, message=answer, usage=parts.USED),

@@ -1,4 +1,4 @@
-"""Fetching in tests: the tool over a web server of a few lines on loopback, and a resolver with given answers."""
+"""Fetching in tests: the tool over a small web server on loopback, and a scripted resolver."""
 
 import asyncio
 import ssl

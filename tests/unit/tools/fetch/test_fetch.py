@@ -110,7 +110,7 @@ async def test_readable_content_is_read(body: bytes | str, content_type: str, te
 
 
 async def test_a_status_that_is_no_success_is_reported() -> None:
-    """What the server has to say about it is the result."""
+    """The server's page is the result."""
     async with Pages() as server, opened(server) as tool:
         server.pages["/"] = answer("no such page", status="404 Nope")
         server.pages["/odd"] = answer("odd", status="799 Odd")
@@ -149,7 +149,7 @@ async def test_unreadable_content_is_reported_in_a_sentence(page: bytes, sentenc
 
 @pytest.mark.parametrize("kind", ["text/plain", "text/html"])
 async def test_an_endless_body_is_cut(kind: str) -> None:
-    """At the cap, and it is said; the connection is closed at once."""
+    """At the cap, and the result says so; the connection is closed at once."""
     async with Pages() as server, opened(server) as tool:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
         server.pages["/"] = without_end(head, b"again " * 100)
@@ -217,7 +217,7 @@ async def test_a_cancelled_fetch_closes_its_connection() -> None:
 async def test_resources_name_all_hosts_that_a_call_may_connect_to(
     url: str, redirects: str, resources: tuple[str, ...]
 ) -> None:
-    """And finding them resolves no name: a name can carry a secret to the server that answers for it."""
+    """And finding them resolves no name: a name can carry a secret to its own server."""
     names = Names(answers={})
     settings = FetchSettings(
         ports=(80, 443, 8080), redirects="anywhere" if redirects == "anywhere" else "same_host"
@@ -229,7 +229,7 @@ async def test_resources_name_all_hosts_that_a_call_may_connect_to(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "[::1]", "169.254.169.254"])
 async def test_an_address_inside_has_no_resource(host: str) -> None:
-    """So the gate denies the call before anybody is asked about it."""
+    """So the gate denies the call before any approval request."""
     [tool] = tools(FetchSettings(), http=http_client())
     with pytest.raises(ResourcesUnresolved, match=r"tools\.fetch\.allow"):
         await tool.resources(tool.check({"url": f"http://{host}/"}), tool_context(Path("/")))
@@ -305,7 +305,7 @@ async def test_a_redirect_to_another_host_is_reported_and_not_followed(elsewhere
     ],
 )
 async def test_no_redirect_leads_inside(location: str, sentence: str) -> None:
-    """Each is judged like the URL that was asked for, where all are followed as well."""
+    """Each is judged like the requested URL, where all are followed as well."""
     settings = OPEN.model_copy(update={"redirects": "anywhere", "allow": ("wiki.test",)})
     names = Names(answers=HERE | {"private.test": [("10.0.0.1",)]})
     async with Pages() as server, opened(server, settings, names) as tool:
@@ -331,7 +331,7 @@ async def test_anywhere_follows_to_other_hosts() -> None:
     [("127.0.0.1",), ("93.184.216.34", "10.0.0.1"), ("::ffff:127.0.0.1",), ("64:ff9b::7f00:1",), ("junk",)],
 )  # fmt: skip
 async def test_a_name_with_an_address_inside_is_refused(addresses: tuple[str, ...]) -> None:
-    """One of several is enough, and the address itself is not told."""
+    """One of several is enough, and the address itself is not shown."""
     names = Names(answers={"evil.test": [addresses]})
     async with (
         Pages() as server,
@@ -344,7 +344,7 @@ async def test_a_name_with_an_address_inside_is_refused(addresses: tuple[str, ..
 
 
 async def test_a_name_that_changes_its_answer_changes_nothing() -> None:
-    """The connection goes to the very address that was judged; the name is not resolved twice (rebinding)."""
+    """The connection goes to the address that was judged, without a second lookup (rebinding)."""
     names = Names(answers={"evil.test": [("127.0.0.1",), ("127.0.0.2",)]})
     async with (
         Pages() as judged,

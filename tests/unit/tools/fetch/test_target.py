@@ -253,7 +253,7 @@ def test_the_public_internet_is_open(address: str) -> None:
     ],
 )
 def test_all_else_is_refused_with_a_reason(address: str, reason: str) -> None:
-    """What is not plainly public is closed, however it is written."""
+    """An address that is not plainly public is closed, in every spelling."""
     assert refusal_of(address, "example.org", NOTHING) == reason
 
 
