@@ -88,11 +88,11 @@ async def _exported(
 async def _redacted_by_daemon(place: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Let a running daemon redact as well: its environment may have secrets that this one lacks.
 
-    Returns the texts unchanged if no daemon runs, or an older one.
+    Returns the texts unchanged if no daemon runs, or it can't, which the operator is told.
     """
     from zeroclaw.cli.client import DaemonRefused, ask
     from zeroclaw.host.answers import Redacted
-    from zeroclaw.host.control import DaemonUnreachable
+    from zeroclaw.host.control import DaemonUnreachable, NotRunning
 
     pieces = [(index, piece) for index, text in enumerate(texts) for piece in _pieces(text)]
     ends = accumulate(len(piece) + 1 for _, piece in pieces)
@@ -103,7 +103,9 @@ async def _redacted_by_daemon(place: Path, texts: tuple[str, ...]) -> tuple[str,
             reply = await ask(place, "redact", Redacted, texts=parts)
             for index, text in zip(indexes, reply.texts, strict=True):
                 redacted[index] += text
-    except (DaemonUnreachable, DaemonRefused):
+    except (DaemonUnreachable, DaemonRefused) as error:
+        if not isinstance(error, NotRunning):
+            note(f"{error}; secrets that only the daemon has are not redacted")
         return texts
     return tuple(redacted)
 

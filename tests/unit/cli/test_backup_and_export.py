@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests.fakes.manual_clock import EPOCH, ManualClock
-from zeroclaw.cli import root
+from zeroclaw.cli import client, root
 from zeroclaw.conversation.inbox import Item, PersonMessage, item_put
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.gate import grant
 from zeroclaw.gate.grant import GRANTS, Grant
+from zeroclaw.host.control import DaemonUnreachable
 from zeroclaw.inbound.identity import PEOPLE, Person, person_put
 from zeroclaw.inbound.live_config import HALTS, Halt, halt_put
 from zeroclaw.store import PAGE, Commit, DurablePoint, Put, RowKind
@@ -206,6 +207,21 @@ def test_lines_are_written_with_and_without_a_daemon(data: Path) -> None:
     opened = open_for_writing(data)
     assert run("export", "ada", "--data-dir", data)[1] == out
     opened.close()
+
+
+def test_an_export_that_a_daemon_did_not_redact_says_so(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon may know more secrets; it can be another user's, or have no connection left."""
+
+    async def refuse(_place: Path, _call: str, _kind: type, **_arguments: object) -> None:
+        message = "the zeroclaw here went away before it answered"
+        raise DaemonUnreachable(message)
+
+    monkeypatch.setattr(client, "ask", refuse)
+    code, out, err = run("export", "ada", "--data-dir", data)
+    assert (code, out.count("\n"), err.count("\n")) == (0, 1, 1)
+    assert "before it answered; secrets that only the daemon has are not redacted" in err
 
 
 def test_a_page_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> None:
