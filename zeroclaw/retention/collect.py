@@ -107,8 +107,8 @@ async def conversations_of(
 
 async def _has_written(store: ReadableStore, id_: ConversationId, ids: Collection[str]) -> bool:
     """Whether a person wrote anything in a conversation, as far as its journal can be read."""
-    with suppress(RecordUnreadable):
-        async for entry in read_all(store, LogKind.JOURNAL, id_):
+    async for entry in read_all(store, LogKind.JOURNAL, id_):
+        with suppress(RecordUnreadable):
             if any(writer in ids for writer in entries.writers_of(entries.decode(entry.body))):
                 return True
     return False

@@ -544,6 +544,22 @@ async def test_a_damaged_journal_does_not_end_the_daemon(world: World) -> None:
         assert "daisy" in await stored_text(world)
 
 
+async def test_words_behind_a_damaged_entry_of_a_journal_are_reported(world: World) -> None:
+    """Retention leaves that journal alone, while the rows that name its writers grow old."""
+    async with world.running() as house:
+        await house.say("a lily", "ben", room="lobby")
+        (lobby,) = await world.store.streams(LogKind.JOURNAL)
+        bodies = (b"?", *(it.body for it in await world.store.read(LogKind.JOURNAL, lobby)))
+        appends = [Append(log=LogKind.JOURNAL, stream=lobby, body=body) for body in bodies]
+        await world.store.write(Trim(log=LogKind.JOURNAL, stream=lobby, before=99), *appends)
+        for kind in (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX):
+            world.store.forget(kind)
+        await forget(house, "ben")
+        assert "lily" in await stored_text(world)
+        answer = house.texts("ben")[-1]
+        assert "is removed, except where a record is damaged (chats: 1)" in answer
+
+
 @pytest.mark.parametrize("kind", [RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.APPROVAL])
 async def test_a_damaged_record_of_a_shared_chat_is_reported_and_the_rest_erased(
     world: World, kind: RowKind
