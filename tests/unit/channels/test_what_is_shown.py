@@ -67,19 +67,19 @@ for await (const line of lines) {
 class Rendering(ScriptedChannel):
     """A channel that renders as a real one does."""
 
-    def __init__(self, how: Callable[[str], Rendered]) -> None:
+    def __init__(self, render: Callable[[str], Rendered]) -> None:
         capabilities = Capabilities(max_length=70_000, can_edit=True, can_delete=True)
         super().__init__(clock=ManualClock(), capabilities=capabilities)
-        self._how = how
+        self._how = render
 
     def render(self, markdown: str) -> Rendered:
         return self._how(markdown)
 
 
-def sent(how: Callable[[str], Rendered], answer: str, *, draft: bool = False) -> Outgoing:
-    """An answer of the model, redacted and screened, as it goes out."""
+def screened(render: Callable[[str], Rendered], answer: str, *, draft: bool = False) -> Outgoing:
+    """An answer of the model, redacted and screened, as it is sent."""
     account = Account(
-        channel=Rendering(how),
+        channel=Rendering(render),
         clock=ManualClock(),
         group=asyncio.TaskGroup(),
         call_timeout_s=1,
@@ -87,37 +87,37 @@ def sent(how: Callable[[str], Rendered], answer: str, *, draft: bool = False) ->
         screen=partial(screen_shown, redactor=REDACTOR),
         note_refused=unnoted,
     )
-    said = screen(REDACTOR.redact(answer), lambda _: None)
-    return account.outgoing(Markdown(text=said, key="k", draft=draft))
+    redacted = screen(REDACTOR.redact(answer), lambda _: None)
+    return account.outgoing(Markdown(text=redacted, key="k", draft=draft))
 
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Callable[[Outgoing], str]]:
-    """What the page shows of a message."""
+    """A function that returns the text that the page shows of a message."""
     source = PAGE.read_text(encoding="utf-8")
     command = [str(NODE), "--input-type=module", "-e", SHOW, source]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as running:
-        asked, answered = running.stdin, running.stdout
-        assert asked is not None
-        assert answered is not None
+        stdin, stdout = running.stdin, running.stdout
+        assert stdin is not None
+        assert stdout is not None
 
         def shown(outgoing: Outgoing) -> str:
             item = local.bot("m", outgoing, EPOCH)
-            asked.write(json.dumps({"text": item.text, "plain": item.plain}) + "\n")
-            asked.flush()
-            return str(json.loads(answered.readline()))
+            stdin.write(json.dumps({"text": item.text, "plain": item.plain}) + "\n")
+            stdin.flush()
+            return str(json.loads(stdout.readline()))
 
         yield shown
-        asked.close()
+        stdin.close()
 
 
 def in_telegram(outgoing: Outgoing) -> str:
     return from_outgoing(outgoing).text
 
 
-# As Discord's own client reads them: the label of a masked link, a block without its language.
+# As Discord's client reads them: the label of a masked link, a block without its language.
 _MASKED = re.compile(
     r"""\[((?:\[[^\]]*\]|[^\[\]]|\](?=[^\[]*\]))*)\]"""
     r"""\(\s*<?(?:https?|discord|mailto)[:](?:\([^)]*\)|[^\s\\]|\\.)*?>?(?:\s+['"].*?['"])?\s*\)""",
@@ -136,18 +136,18 @@ _COMMON = MarkdownIt().enable(["table", "strikethrough"])
 
 
 def _words(tokens: Sequence[Token]) -> str:
-    """What is read of Markdown: its words, and a line for each block."""
-    ends = (
+    """The readable text of Markdown: its words, and a line for each block."""
+    is_block_end = (
         "\n" if token.type in {"softbreak", "hardbreak"} or token.block else "" for token in tokens
     )
     return "".join(
         (_words(one.children) if one.children else one.content) + end
-        for one, end in zip(tokens, ends, strict=True)
+        for one, end in zip(tokens, is_block_end, strict=True)
     )
 
 
 def in_slack(outgoing: Outgoing) -> str:
-    """By the book, and as a client that takes more for a link would read it; Slack's is not open."""
+    """By the specification, and as a client with looser links would; Slack's own is not open."""
     if outgoing.plain:
         return outgoing.rendered.plain
     body = outgoing.rendered.body
@@ -169,7 +169,7 @@ class _Page(HTMLParser):
 
 
 def in_a_mail(outgoing: Outgoing) -> str:
-    """Both parts of it; which of them is read, its reader's program says."""
+    """Both parts of the mail, since either may be shown."""
     words = email.answer(outgoing)
     return "\0".join((words.text, _Page(words.html).words))
 
@@ -179,10 +179,10 @@ def in_a_terminal(outgoing: Outgoing) -> str:
 
 
 def with_signs(shown: str) -> str:
-    """As Discord and Slack show signs by their names."""
+    """Replace emoji names as Discord and Slack show them."""
     named = {"white_check_mark": "✅", "four": "4", "eight": "8"}
     letters = re.sub(":regional_indicator_([a-z]):", r"\1", shown)
-    return re.sub(":([a-z_]+):", lambda one: named.get(one[1], one[0]), letters)
+    return re.sub(":([a-z_]+):", lambda match: named.get(match[1], match[0]), letters)
 
 
 FORGED = {
@@ -224,40 +224,40 @@ FORGED = {
 def test_no_forged_form_is_shown_by_any_channel(
     form: str, page: Callable[[Outgoing], str], *, draft: bool
 ) -> None:
-    """32 of 38 such forms came out on Telegram, ten of them equal to the byte (P6, P7)."""
+    """32 of 38 such forms used to appear on Telegram, ten of them byte for byte (P6, P7)."""
     shown = (
-        in_telegram(sent(telegram.markdown, FORGED[form], draft=draft)),
-        in_a_terminal(sent(terminal.markdown, FORGED[form], draft=draft)),
-        page(sent(web.markdown, FORGED[form], draft=draft)),
-        in_discord(sent(discord.markdown, FORGED[form], draft=draft)),
-        in_slack(sent(slack.markdown, FORGED[form], draft=draft)),
-        in_a_mail(sent(email.markdown, FORGED[form], draft=draft)),
+        in_telegram(screened(telegram.markdown, FORGED[form], draft=draft)),
+        in_a_terminal(screened(terminal.markdown, FORGED[form], draft=draft)),
+        page(screened(web.markdown, FORGED[form], draft=draft)),
+        in_discord(screened(discord.markdown, FORGED[form], draft=draft)),
+        in_slack(screened(slack.markdown, FORGED[form], draft=draft)),
+        in_a_mail(screened(email.markdown, FORGED[form], draft=draft)),
     )
     shown = tuple(map(with_signs, shown))
     telegrams, _, pages, *_ = shown
     assert MARKER in telegrams or FALSE_MARK in telegrams
-    assert MARKER in pages or FALSE_MARK in pages or "&" in pages  # it reads no entities
-    assert [one for one in map(read, shown) if "receipt17" in one or read(SECRET) in one] == []
+    assert MARKER in pages or FALSE_MARK in pages or "&" in pages  # the page decodes no entities
+    assert [text for text in map(read, shown) if "receipt17" in text or read(SECRET) in text] == []
     assert [
-        one for one in shown if re.search("[✅🕓🕗🮱]\\W{0,50}receipt", one, re.IGNORECASE)
+        text for text in shown if re.search("[✅🕓🕗🮱]\\W{0,50}receipt", text, re.IGNORECASE)
     ] == []
 
 
 @pytest.mark.parametrize("word", WORDS)
 @given(data=st.data())
-def test_no_way_of_writing_it_is_shown(
+def test_no_generated_form_is_shown(
     word: str, page: Callable[[Outgoing], str], data: st.DataObject
 ) -> None:
-    """Whatever a generator of markup, entities and lookalikes makes of it."""
+    """For any generated mix of markup, entities and lookalikes."""
     written, known_by = WORDS[word]
     answer = data.draw(disguised(written))
     for shown in (
-        in_telegram(sent(telegram.markdown, answer)),
-        in_a_terminal(sent(terminal.markdown, answer)),
-        page(sent(web.markdown, answer)),
-        in_discord(sent(discord.markdown, answer)),
-        in_slack(sent(slack.markdown, answer)),
-        in_a_mail(sent(email.markdown, answer)),
+        in_telegram(screened(telegram.markdown, answer)),
+        in_a_terminal(screened(terminal.markdown, answer)),
+        page(screened(web.markdown, answer)),
+        in_discord(screened(discord.markdown, answer)),
+        in_slack(screened(slack.markdown, answer)),
+        in_a_mail(screened(email.markdown, answer)),
     ):
         if known_by:
             assert known_by not in read(shown)
@@ -283,7 +283,7 @@ HARMLESS = {
 
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=list(HARMLESS))
 @pytest.mark.parametrize("draft", [True, False])
-def test_a_text_that_holds_none_goes_out_as_it_was_rendered(text: str, *, draft: bool) -> None:
+def test_a_harmless_text_is_sent_as_rendered(text: str, *, draft: bool) -> None:
     for how in (
         telegram.markdown,
         terminal.markdown,
@@ -292,21 +292,25 @@ def test_a_text_that_holds_none_goes_out_as_it_was_rendered(text: str, *, draft:
         slack.markdown,
         email.markdown,
     ):
-        outgoing = sent(how, text, draft=draft)
+        outgoing = screened(how, text, draft=draft)
         assert (outgoing.rendered, outgoing.plain) == (how(text), False)
 
 
 def test_a_draft_never_shows_most_of_a_secret_whose_rest_is_to_come() -> None:
-    """Each frame alone is harmless, the one before the last is all but a letter (P6)."""
+    """Each frame alone is harmless, but the last but one lacks only a letter (P6)."""
     written = "The key: " + SECRET.replace("-", r"\-").replace("_", r"\_")
-    ends = range(len(written) + 1)
-    frames = [in_telegram(sent(telegram.markdown, written[:end], draft=True)) for end in ends]
+    lengths = range(len(written) + 1)
+    frames = [
+        in_telegram(screened(telegram.markdown, written[:length], draft=True)) for length in lengths
+    ]
     assert [frame for frame in frames if read(SECRET)[:6] in read(frame)] == []
 
 
-def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
-    """Pressed, it would be sent to whoever owns the page; the address is shown as well."""
-    outgoing = sent(telegram.markdown, r"[here](https://a.example/?x=sk&#45;Live_4fGh8Kq2Zt7Lm0Pw)")
+def test_a_link_to_a_secret_loses_its_markup() -> None:
+    """If pressed, the secret would be sent to the page's owner; the address is shown as well."""
+    outgoing = screened(
+        telegram.markdown, r"[here](https://a.example/?x=sk&#45;Live_4fGh8Kq2Zt7Lm0Pw)"
+    )
     assert (in_telegram(outgoing), from_outgoing(outgoing).entities) == ("here", ())
 
 
@@ -314,21 +318,19 @@ def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
     "heads", ["sk&#45;Live_4fGh8Kq2Zt7Lm0Pw", "sk-Live_4fGh8Kq2", "zc&#45;receipt-17"]
 )
 def test_a_block_is_headed_by_a_language_alone(heads: str) -> None:
-    """Telegram shows its name above the block, and it is in no words."""
-    entities = from_outgoing(sent(telegram.markdown, f"```{heads}\nZt7Lm0Pw\n```")).entities
+    """Telegram shows the language above the block, outside of the text."""
+    entities = from_outgoing(screened(telegram.markdown, f"```{heads}\nZt7Lm0Pw\n```")).entities
     assert [entity for entity in entities if "language" in entity] == []
 
 
-def test_a_link_to_a_secret_in_numbers_goes_without_its_markup() -> None:
+def test_a_link_to_a_secret_in_entities_loses_its_markup() -> None:
     numbers = "".join(f"%{ord(letter):02X}" for letter in SECRET)
-    outgoing = sent(telegram.markdown, f"[here](https://a.example/?x={numbers})")
+    outgoing = screened(telegram.markdown, f"[here](https://a.example/?x={numbers})")
     assert (in_telegram(outgoing), from_outgoing(outgoing).entities) == ("here", ())
 
 
-def test_marks_in_a_row_cost_no_more_each_the_more_there_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Python sorts them in quadratic time: 2 s for the marks of one long message."""
+def test_combining_marks_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python sorts them in quadratic time: 2 s for one long message's combining marks."""
     pieces: list[str] = []
 
     def normalize(_: str, text: str) -> str:
@@ -338,7 +340,7 @@ def test_marks_in_a_row_cost_no_more_each_the_more_there_are(
     imitated = SimpleNamespace(normalize=normalize, bidirectional=unicodedata.bidirectional)
     monkeypatch.setattr(disguise, "unicodedata", imitated)
     assert disguise.folded("e" + "\u0301\u0316" * 9_000 + "\u0435") == "ee"
-    # Sign by sign, and each sign once.
+    # Character by character, each once.
     assert len(pieces) <= 4
     assert all(len(piece) == 1 for piece in pieces)
 
@@ -361,21 +363,21 @@ OTHER_LINKS = pytest.mark.parametrize(
 
 
 @OTHER_LINKS
-def test_discord_hides_no_target_but_of_plain_links(link: str) -> None:
-    """It knows more forms of them than are looked through, and a secret could be cut by one (P6)."""
-    outgoing = sent(discord.markdown, f"`x sk-Li[ve]{link}_4fGh8Kq2Zt7Lm0Pw")
+def test_discord_hides_only_targets_of_plain_links(link: str) -> None:
+    """It knows more forms of links than we check, and one could split a secret (P6)."""
+    outgoing = screened(discord.markdown, f"`x sk-Li[ve]{link}_4fGh8Kq2Zt7Lm0Pw")
     assert read(SECRET) not in read(in_discord(outgoing))
 
 
 @pytest.mark.parametrize("emoji", ["<:nothing:1234567890>", "<a:nothing:1>"])
-def test_a_picture_parts_no_secret_on_discord(emoji: str) -> None:
-    outgoing = sent(discord.markdown, f"sk-Live_4f{emoji}Gh8Kq2Zt7{emoji}Lm0Pw")
+def test_an_emoji_splits_no_secret_on_discord(emoji: str) -> None:
+    outgoing = screened(discord.markdown, f"sk-Live_4f{emoji}Gh8Kq2Zt7{emoji}Lm0Pw")
     assert (outgoing.rendered.plain, outgoing.plain) == (MARKER, True)
 
 
 @OTHER_LINKS
-def test_slack_hides_no_target_but_of_plain_links(link: str) -> None:
-    outgoing = sent(slack.markdown, f"`x sk-Li[ve]{link}_4fGh8Kq2Zt7Lm0Pw")
+def test_slack_hides_only_targets_of_plain_links(link: str) -> None:
+    outgoing = screened(slack.markdown, f"`x sk-Li[ve]{link}_4fGh8Kq2Zt7Lm0Pw")
     assert read(SECRET) not in read(in_slack(outgoing))
 
 
@@ -387,6 +389,6 @@ def test_slack_hides_no_target_but_of_plain_links(link: str) -> None:
         "sk-Live_4f\n\n> - [b\nc\\]]: /x\nGh8Kq2Zt7Lm0Pw",
     ],
 )
-def test_slack_hides_no_target_that_stands_elsewhere(form: str) -> None:
-    outgoing = sent(slack.markdown, form)
+def test_slack_hides_no_target_in_another_form(form: str) -> None:
+    outgoing = screened(slack.markdown, form)
     assert read(SECRET) not in read(in_slack(outgoing))

@@ -1,4 +1,4 @@
-"""What the chats of this machine share: what is done there, what stands there, and who is told."""
+"""What the chats of this machine share: actions, items, and live events."""
 
 import asyncio
 from datetime import timedelta
@@ -52,16 +52,16 @@ ENDED = Outcome(
 )
 FINAL = TranscriptItem(kind="bot", key="m", ref="m", text="hello there", at=EPOCH)
 DRAFT = replace(FINAL, draft=True)
-ASKED = TranscriptItem(kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
+CARD_ITEM = TranscriptItem(kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
 MINE = person("p", "hi", EPOCH)
 
 
-def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
+def test_a_message_with_an_open_draft_is_listed_once_in_its_final_form() -> None:
     """The final text is stored before its draft is closed."""
-    ended = TranscriptItem(cursor="1", kind="bot", key="k", ref="m", text="hello there", at=EPOCH)
-    draft = replace(ended, text="hello", draft=True)
-    assert by_id([ended, draft]) == {"m": ended}
-    assert by_id([draft, ended]) == {"m": ended}
+    final = TranscriptItem(cursor="1", kind="bot", key="k", ref="m", text="hello there", at=EPOCH)
+    draft = replace(final, text="hello", draft=True)
+    assert by_id([final, draft]) == {"m": final}
+    assert by_id([draft, final]) == {"m": final}
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
         (DRAFT, replace(DRAFT, text="hello"), False),
         (DRAFT, DRAFT, False),
         (DRAFT, replace(DRAFT, text="hello there you"), True),
-        (ASKED, ASKED, False),
-        (ASKED, replace(ASKED, outcome=ENDED), True),
-        (replace(ASKED, outcome=ENDED), ASKED, False),
-        (replace(ASKED, outcome=ENDED), replace(ASKED, outcome=ENDED), False),
+        (CARD_ITEM, CARD_ITEM, False),
+        (CARD_ITEM, replace(CARD_ITEM, outcome=ENDED), True),
+        (replace(CARD_ITEM, outcome=ENDED), CARD_ITEM, False),
+        (replace(CARD_ITEM, outcome=ENDED), replace(CARD_ITEM, outcome=ENDED), False),
         (MINE, replace(MINE, at=EPOCH + timedelta(seconds=1)), False),
     ],
 )
-def test_only_what_a_snapshot_lacks_is_news(
+def test_only_items_missing_from_the_snapshot_are_new(
     known: TranscriptItem, event: Event, *, news: bool
 ) -> None:
     assert adds_to(event, {id_of(known): known}) is news
@@ -95,8 +95,8 @@ def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
     assert bot("m", outgoing, EPOCH).text == "a"
 
 
-def test_what_is_stored_has_the_ids_of_live_events() -> None:
-    """So that a client that saw a message knows it in the snapshot of its next connection."""
+def test_stored_items_have_the_ids_of_live_events() -> None:
+    """So a client recognises a message in the snapshot of its next connection."""
     bare = TranscriptItem(cursor="c", kind="person", key="", ref="", text="hi", at=EPOCH)
     mine = TranscriptItem(cursor="c", kind="person", key="", ref="m1", text="hi", at=EPOCH)
     sent = TranscriptItem(cursor="c", kind="bot", key="k1", ref="k1", text="hi", at=EPOCH)
@@ -115,7 +115,7 @@ def test_a_note_of_the_daemon_reads_as_the_bots() -> None:
     assert event_data(replace(FINAL, kind="note")) == event_data(FINAL)
 
 
-def test_a_newer_event_takes_the_place_of_one_about_the_same() -> None:
+def test_a_newer_event_replaces_one_about_the_same_item() -> None:
     assert slot(FINAL) == slot(Gone(id="m"))
     assert slot(Received(id="k1")) == slot(RefusedPost(id="k1", reason=""))
     assert len({slot(FINAL), slot(Received(id="k1")), slot(Typing())}) == 3
@@ -130,13 +130,13 @@ def item(name: str, text: str = "x") -> TranscriptItem:
 
 async def test_every_page_gets_every_event_in_order() -> None:
     feed = Feed()
-    with feed.subscribe() as one, feed.subscribe() as two:
+    with feed.subscribe() as first, feed.subscribe() as second:
         feed.publish(item("a"))
         feed.publish(Gone(id="b"))
         feed.publish(Typing())
         expected = (item("a"), Gone(id="b"), Typing())
-        assert await one.take() == expected
-        assert await two.take() == expected
+        assert await first.take() == expected
+        assert await second.take() == expected
 
 
 async def test_a_page_that_reads_slowly_gets_the_newest_of_each_message() -> None:
@@ -148,7 +148,7 @@ async def test_a_page_that_reads_slowly_gets_the_newest_of_each_message() -> Non
 
 
 async def test_a_page_that_does_not_read_is_cut_and_the_others_are_not() -> None:
-    """It comes back to a fresh snapshot; nothing waits for it (P9)."""
+    """It reconnects with a fresh snapshot; nothing waits for it (P9)."""
     feed = Feed()
     with feed.subscribe() as dead, feed.subscribe() as alive:
         for number in range(MAX_WAITING + 1):
@@ -164,7 +164,7 @@ async def test_a_ping_wakes_a_page_for_nothing() -> None:
         assert await page.take() == ()
 
 
-async def test_a_closed_feed_ends_every_page_that_is_open_or_comes() -> None:
+async def test_a_closed_feed_ends_open_and_new_pages() -> None:
     feed = Feed()
     with feed.subscribe() as early:
         feed.close()
@@ -176,7 +176,7 @@ async def test_a_closed_feed_ends_every_page_that_is_open_or_comes() -> None:
         assert await late.take() is None
 
 
-async def test_only_so_many_pages_are_served() -> None:
+async def test_the_number_of_pages_is_bounded() -> None:
     feed = Feed()
     pages = [feed.subscribe() for _ in range(MAX_READERS)]
     for page in pages:

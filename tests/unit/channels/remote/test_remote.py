@@ -32,7 +32,7 @@ from zeroclaw import (
 
 
 class Rig:
-    """Takes what it is shown; `history` is what stands in a chat."""
+    """Records the events that it takes; `history` holds the messages of each chat."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -60,7 +60,7 @@ class Rig:
         return tuple(self.history[chat])
 
 
-async def test_what_was_missed_comes_before_what_waits() -> None:
+async def test_missed_events_are_admitted_before_waiting_ones() -> None:
     rig = Rig()
     rig.history["a"] = ["a1", "a2"]
     rig.gate.clear()
@@ -74,8 +74,8 @@ async def test_what_was_missed_comes_before_what_waits() -> None:
     assert rig.taken == ["b1", "a1", "a2", "a3"]
 
 
-async def test_what_could_not_be_stored_holds_up_its_chat_alone() -> None:
-    """And is shown again until it could (P1, P2, P9)."""
+async def test_an_unstored_event_blocks_only_its_chat() -> None:
+    """It is retried until it is stored (P1, P2, P9)."""
     rig = Rig()
     rig.refused = {"a1"}
     async with asyncio.TaskGroup() as group:
@@ -89,8 +89,10 @@ async def test_what_could_not_be_stored_holds_up_its_chat_alone() -> None:
     assert rig.taken == ["b1", "a1", "a2"]
 
 
-async def test_a_lane_that_is_full_forgets_and_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So memory is bounded, and nothing is lost (P9)."""
+async def test_a_full_lane_drops_events_and_reads_them_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So memory is bounded, and no event is lost (P9)."""
     monkeypatch.setattr(lanes, "MAX_WAITING", 3)
     rig = Rig()
     rig.refused = {"a0"}
@@ -104,9 +106,7 @@ async def test_a_lane_that_is_full_forgets_and_reads_back(monkeypatch: pytest.Mo
     assert list(dict.fromkeys(rig.taken)) == [f"a{number}" for number in range(7)]
 
 
-async def test_a_history_that_fails_is_read_again_with_growing_waits_or_as_long_as_is_asked() -> (
-    None
-):
+async def test_a_failed_history_is_read_again_with_growing_or_requested_waits() -> None:
     rig = Rig()
     rig.history["a"] = ["a1"]
     rig.fault = ChannelUnavailable("away")
@@ -125,7 +125,7 @@ async def test_a_history_that_fails_is_read_again_with_growing_waits_or_as_long_
 
 
 async def test_few_histories_are_read_at_once() -> None:
-    """What is sent shares the platform's limits with them."""
+    """Sends share the platform's limits with them."""
     rig = Rig()
     rig.gate.clear()
     async with asyncio.TaskGroup() as group:
@@ -137,8 +137,8 @@ async def test_few_histories_are_read_at_once() -> None:
     assert sorted(rig.reads) == list("abcde")
 
 
-async def test_a_chat_in_which_somebody_waits_is_read_first() -> None:
-    """After a cut all chats are read, which takes minutes where a platform allows few readings."""
+async def test_a_chat_with_a_waiting_event_is_read_first() -> None:
+    """After a cut all chats are read, which takes minutes on a platform with strict limits."""
     rig = Rig()
     rig.gate.clear()
     async with asyncio.TaskGroup() as group:
@@ -155,8 +155,8 @@ async def test_a_chat_in_which_somebody_waits_is_read_first() -> None:
     assert rig.taken == ["f1", "d1"]
 
 
-async def test_readings_end_with_the_channel() -> None:
-    """However many wait for a place, none of them is in the way of the others' end."""
+async def test_history_reads_end_with_the_channel() -> None:
+    """However many are queued, all of them end."""
     rig = Rig()
     rig.gate.clear()
 
@@ -181,7 +181,7 @@ HELLO = Envelope(
 )
 
 
-async def test_what_could_not_be_stored_is_told_and_has_no_admission() -> None:
+async def test_an_unstored_event_is_logged_and_has_no_admission() -> None:
     log, faults = Facts(), [ZeroclawError("the disk is full")]
 
     async def admit(envelope: Envelope) -> Admission:
@@ -192,16 +192,16 @@ async def test_what_could_not_be_stored_is_told_and_has_no_admission() -> None:
 
     assert await try_admit(admit, HELLO, log) is None
     assert await try_admit(admit, HELLO, log) == Accepted()
-    why = {"reason": "the disk is full", "level": "warning"}
-    assert log.seen == [("event_not_admitted", why)]
+    fields = {"reason": "the disk is full", "level": "warning"}
+    assert log.seen == [("event_not_admitted", fields)]
 
 
-async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told() -> None:
-    log, given, free = Facts(), list[int](), asyncio.Event()
+async def test_replies_beyond_a_bound_are_dropped_and_failed_ones_logged() -> None:
+    log, statuses, free = Facts(), list[int](), asyncio.Event()
     answers = ShortAnswers(log, "toast_lost")
 
     async def give() -> None:
-        given.append(len(given))
+        statuses.append(len(statuses))
         await free.wait()
         raise ChannelUnavailable("`chat` is away")
 
@@ -209,21 +209,21 @@ async def test_a_short_answer_beyond_the_most_is_lost_and_one_that_fails_is_told
         for _ in range(MAX_ANSWERS + 1):
             answers.begin(group, give)
             await asyncio.sleep(0)
-        assert given == list(range(MAX_ANSWERS))
+        assert statuses == list(range(MAX_ANSWERS))
         free.set()
     assert log.seen == [("toast_lost", {"reason": "`chat` is away"})] * MAX_ANSWERS
     async with asyncio.TaskGroup() as group:
         answers.begin(group, give)
-    assert given == list(range(MAX_ANSWERS + 1))
+    assert statuses == list(range(MAX_ANSWERS + 1))
 
 
 # --- connections ----------------------------------------------------------------------------------
 
 
-async def test_each_failure_is_waited_for_longer_until_the_channel_is_down() -> None:
-    """One that stood is made anew at once, and the waits begin anew."""
+async def test_waits_grow_with_each_failure_until_the_channel_is_down() -> None:
+    """An established connection is reopened at once, and the waits start again."""
     clock, http = ManualClock(), Http("chat", "Chat")
-    ends = [
+    outcomes = [
         ConnectionEnd(reason="lost", was_up=True),
         *[ConnectionEnd(reason="no")] * 2,
         ConnectionEnd(reason="lost", was_up=True),
@@ -232,11 +232,11 @@ async def test_each_failure_is_waited_for_longer_until_the_channel_is_down() -> 
 
     async def hear() -> ConnectionEnd:
         at.append(clock.monotonic())
-        if not ends:
+        if not outcomes:
             raise ChannelUnavailable("`chat`: it is away")
-        end = ends.pop(0)
-        await clock.sleep(STEADY_S if end.was_up else 0)
-        return end
+        outcome = outcomes.pop(0)
+        await clock.sleep(STEADY_S if outcome.was_up else 0)
+        return outcome
 
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(_error_of(keep_connected(hear, http, clock, no_log)))
@@ -247,10 +247,8 @@ async def test_each_failure_is_waited_for_longer_until_the_channel_is_down() -> 
 
 
 @pytest.mark.parametrize("is_planned", [False, True])
-async def test_a_connection_that_ends_as_soon_as_it_stands_counts_as_failed(
-    *, is_planned: bool
-) -> None:
-    """Also if the platform says so, as Slack does to one connection too many; one move costs nothing."""
+async def test_a_connection_that_ends_at_once_counts_as_failed(*, is_planned: bool) -> None:
+    """Also if the platform asks for it, as Slack does for extra connections; one move is free."""
     clock, http = ManualClock(), Http("chat", "Chat")
     at: list[float] = []
 
@@ -265,8 +263,8 @@ async def test_a_connection_that_ends_as_soon_as_it_stands_counts_as_failed(
     assert at == [0, 0, 1, 3, 7]
 
 
-async def test_a_short_wait_that_the_platform_asks_for_leaves_the_channel_sending() -> None:
-    """The adapter stays, so answers on their way go on; each refusal counts as a failure."""
+async def test_a_short_wait_requested_by_the_platform_keeps_the_channel_sending() -> None:
+    """The adapter stays, so pending sends go on; each refusal counts as a failure."""
     clock, http = ManualClock(), Http("chat", "Chat")
     at: list[float] = []
 
@@ -284,7 +282,7 @@ async def test_a_short_wait_that_the_platform_asks_for_leaves_the_channel_sendin
 
 
 @pytest.mark.parametrize("error", [RateLimited("later", retry_after_s=60), None])
-async def test_a_long_wait_and_a_channel_that_is_closed_end_it(error: RateLimited | None) -> None:
+async def test_a_long_wait_or_a_closed_channel_ends_it(error: RateLimited | None) -> None:
     clock, http = ManualClock(), Http("chat", "Chat")
 
     async def hear() -> ConnectionEnd:
@@ -320,7 +318,7 @@ async def _error_of(work: Coroutine[object, object, None]) -> ChannelUnavailable
         (10**400, UNSTATED_WAIT_S),
     ],
 )
-def test_a_wait_is_what_is_said_within_a_day(stated: object, waited_s: float) -> None:
+def test_a_wait_is_the_requested_one_within_a_day(stated: object, waited_s: float) -> None:
     assert wait_s(stated) == waited_s
 
 
@@ -340,12 +338,12 @@ def test_a_wait_is_what_is_said_within_a_day(stated: object, waited_s: float) ->
         ("", False),
     ],
 )
-def test_a_secret_goes_by_tls_or_to_a_machine_near_by(url: str, *, safe: bool) -> None:
+def test_a_secret_needs_tls_or_a_nearby_machine(url: str, *, safe: bool) -> None:
     assert is_safe(url) is safe
 
 
-async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
-    """To begin again after each wait would use up the same limit each time."""
+async def test_a_read_resumes_where_it_had_to_wait() -> None:
+    """Starting again after each wait would use up the same limit each time."""
     clock, waits = ManualClock(), [7.0, 0.0]
 
     async def page() -> str:
@@ -354,11 +352,11 @@ async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
         return "page"
 
     async with asyncio.TaskGroup() as group:
-        read = group.create_task(call_when_allowed(page, clock, Facts()))
+        task = group.create_task(call_when_allowed(page, clock, Facts()))
         await clock.advance(AGAIN_S)
         assert clock.sleeping() == (7.0,)
         await clock.advance(7)
-    assert read.result() == "page"
+    assert task.result() == "page"
     waits.append(lanes.LONGEST_AGAIN_S + 1)
     with pytest.raises(RateLimited):
         await call_when_allowed(page, clock, Facts())
@@ -368,7 +366,7 @@ async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "at"),
+    ("text", "at"),
     [
         ("2026-01-01T13:00:00+01:00", datetime(2026, 1, 1, 12, tzinfo=UTC)),
         ("2026-01-01T12:00:00", datetime(2026, 1, 1, 12, tzinfo=UTC)),
@@ -377,9 +375,9 @@ async def test_a_reading_goes_on_where_it_was_asked_to_wait() -> None:
         ("yesterday", None),
     ],
 )
-def test_a_time_in_any_zone_is_one_in_utc(told: str, at: datetime | None) -> None:
-    found = utc_time(told, datetime.fromisoformat)
-    assert (found, found and found.tzinfo) == (at, at and UTC)
+def test_a_time_in_any_zone_becomes_utc(text: str, at: datetime | None) -> None:
+    parsed = utc_time(text, datetime.fromisoformat)
+    assert (parsed, parsed and parsed.tzinfo) == (at, at and UTC)
 
 
 @pytest.mark.parametrize(
@@ -391,5 +389,7 @@ def test_a_time_in_any_zone_is_one_in_utc(told: str, at: datetime | None) -> Non
         (None, None),
     ],
 )
-def test_seconds_are_a_time_if_any_year_has_it(seconds: int | None, at: datetime | None) -> None:
+def test_seconds_become_a_time_within_the_range_of_years(
+    seconds: int | None, at: datetime | None
+) -> None:
     assert from_unix(seconds) == at

@@ -28,8 +28,8 @@ from zeroclaw.value import replace
 pytestmark = pytest.mark.slow
 
 
-async def ended(on: Stage, desk: Desk) -> ZeroclawError:
-    """Receive until it ends by itself."""
+async def error_of_receiving(on: Stage, desk: Desk) -> ZeroclawError:
+    """Receive until it ends by itself; return its error."""
     with pytest.raises(ExceptionGroup) as caught:
         await on.channel.receive(desk.admit, lambda: None)
     (error,) = caught.value.exceptions
@@ -40,8 +40,8 @@ async def ended(on: Stage, desk: Desk) -> ZeroclawError:
 # --- inward --------------------------------------------------------------------------------------
 
 
-async def test_what_arrived_while_it_was_away_comes_in_order() -> None:
-    """Nothing is dropped at a start, and chats do not wait for each other. S2-02."""
+async def test_messages_sent_while_the_bot_was_away_arrive_in_order() -> None:
+    """A start drops no message, and chats do not wait for each other. S2-02."""
     desk = Desk()
     async with stage() as on:
         ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
@@ -53,8 +53,8 @@ async def test_what_arrived_while_it_was_away_comes_in_order() -> None:
     assert len(desk.stored) == 3
 
 
-async def test_only_what_was_stored_is_confirmed() -> None:
-    """When one message can't be stored, its chat's later ones wait, and others are kept (P1)."""
+async def test_only_stored_updates_are_confirmed() -> None:
+    """If a message can't be stored, later ones of its chat wait, and other chats' are stored (P1)."""
     desk = Desk()
     async with stage() as on:
         ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
@@ -71,34 +71,36 @@ async def test_only_what_was_stored_is_confirmed() -> None:
             await is_away.wait()
             await on.clock.advance(1.0)
             await on.telegram.confirmed(*actions)
-    said = [envelope.body for envelope in desk.stored]
-    assert sorted(said, key=str) == sorted(
+    bodies = [envelope.body for envelope in desk.stored]
+    assert sorted(bodies, key=str) == sorted(
         (Said(text=t) for t in ("zero", "one", "two", "three")), key=str
     )
-    assert said.index(Said(text="one")) < said.index(Said(text="two"))
+    assert bodies.index(Said(text="one")) < bodies.index(Said(text="two"))
 
 
-async def test_updates_of_no_use_are_confirmed_and_forgotten() -> None:
+async def test_unsupported_updates_are_confirmed_and_skipped() -> None:
     desk = Desk()
     async with stage() as on:
         ann = on.telegram.person("Ann")
-        odd = on.telegram.happen("message_reaction", {"odd": [1]})
+        reaction = on.telegram.happen("message_reaction", {"odd": [1]})
         async with receiving(on.channel, desk.admit):
             await on.telegram.confirmed(ann.says("hello"))
-        assert odd.update.confirmed or odd.update not in on.telegram.account.updates.waiting
+        assert (
+            reaction.update.confirmed or reaction.update not in on.telegram.account.updates.waiting
+        )
     assert [envelope.body for envelope in desk.stored] == [Said(text="hello")]
 
 
-async def test_a_second_poller_is_reported_as_that() -> None:
+async def test_a_second_poller_is_reported() -> None:
     async with stage() as on:
         conflict = "Conflict: terminated by other getUpdates request"
         on.telegram.will("getUpdates", Refuse(code=409, description=conflict))
-        error = await ended(on, Desk())
+        error = await error_of_receiving(on, Desk())
     assert isinstance(error, ChannelUnavailable)
     assert "another program receives with the same token" in str(error)
 
 
-async def test_a_token_that_is_refused_needs_the_operator_and_is_not_told() -> None:
+async def test_a_refused_token_needs_the_operator_and_is_not_shown() -> None:
     async with stage() as on:
         on.telegram.revoke_token()
         with pytest.raises(ChannelUnauthorized) as caught:
@@ -107,15 +109,15 @@ async def test_a_token_that_is_refused_needs_the_operator_and_is_not_told() -> N
 
 
 @pytest.mark.parametrize("token", ["", "abc", "abc:def", "123"])
-async def test_what_can_be_no_token_is_told_before_anything_is_asked(token: str) -> None:
+async def test_an_invalid_token_is_reported_before_any_call(token: str) -> None:
     async with stage() as on:
         context = replace(telegram_context(on.telegram, on.clock), secrets={"token": token})
         with pytest.raises(ChannelUnauthorized, match="BotFather"):
             TelegramChannel(context)
 
 
-async def test_a_webhook_that_is_set_is_removed_and_what_waits_is_kept() -> None:
-    """The configuration says that updates are fetched; a webhook would refuse every poll."""
+async def test_a_set_webhook_is_removed_and_waiting_updates_are_kept() -> None:
+    """The configuration says that updates are fetched; a set webhook would make every poll fail."""
     desk = Desk()
     async with stage() as on:
         on.telegram.hold()
@@ -135,7 +137,7 @@ async def _set_webhook(on: Stage) -> None:
         await bot.set_webhook("https://example.org/hook")
 
 
-async def test_a_poll_that_is_too_early_is_repeated_when_it_may_be() -> None:
+async def test_a_poll_that_is_too_early_is_repeated_after_its_wait() -> None:
     desk = Desk()
     async with stage() as on:
         ann = on.telegram.person("Ann")
@@ -151,9 +153,9 @@ async def test_a_poll_that_is_too_early_is_repeated_when_it_may_be() -> None:
 
 
 async def test_a_server_that_goes_away_ends_receiving() -> None:
-    """The supervisor begins anew; a poller that died is never taken for one that waits."""
+    """The supervisor restarts it; a dead poller never looks like a waiting one."""
     async with stage() as on, asyncio.TaskGroup() as group:
-        task = group.create_task(ended(on, Desk()))
+        task = group.create_task(error_of_receiving(on, Desk()))
         await on.telegram.until(lambda: on.telegram.is_polled)
         await on.telegram.down()
         assert isinstance(await task, ChannelUnavailable)
@@ -162,8 +164,8 @@ async def test_a_server_that_goes_away_ends_receiving() -> None:
 # --- presses -------------------------------------------------------------------------------------
 
 
-async def test_whoever_presses_is_told_what_came_of_it() -> None:
-    """A toast for that person alone; a stranger's press is answered without a word (P4)."""
+async def test_the_person_who_presses_gets_the_outcome() -> None:
+    """A toast for that person alone; a stranger's press is answered without a text (P4)."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         answers: list[Admission] = [Answered(text="only an operator may answer this")]
@@ -183,7 +185,7 @@ async def test_whoever_presses_is_told_what_came_of_it() -> None:
     assert len(ann.chat.from_bot) == 1
 
 
-async def test_a_reason_is_asked_for_and_what_came_of_it_is_said() -> None:
+async def test_a_reason_is_asked_for_and_its_outcome_shown() -> None:
     """The question is a forced reply to the card; the reply carries call and card (P5)."""
     desk: list[Pressed] = []
     async with stage() as on:
@@ -200,10 +202,10 @@ async def test_a_reason_is_asked_for_and_what_came_of_it_is_said() -> None:
             ref = await on.channel.ask(on.address(ann.id), CARD)
             card = on.telegram.message(ann.chat, int(ref.message))
             ann.presses(card, data=cards.data(FIRST, "deny_with_reason"))
-            asked = await on.telegram.until(
+            question = await on.telegram.until(
                 lambda: [message for message in ann.chat.from_bot if message.asks_for_reply]
             )
-            assert asked[0].text == "why is shell denied?"
-            ann.says("too early", reply_to=asked[0])
+            assert question[0].text == "why is shell denied?"
+            ann.says("too early", reply_to=question[0])
             await on.telegram.until(lambda: "denied: shell" in ann.chat.texts)
     assert desk[-1] == Pressed(approval=FIRST, choice="deny", reason="too early", card=ref)

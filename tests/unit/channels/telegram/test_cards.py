@@ -44,36 +44,36 @@ def test_a_card_shows_each_call_whole() -> None:
     assert pressable(view)[:3] == [(FIRST, "once"), (FIRST, "for_a_time"), (FIRST, "deny")]
 
 
-def test_a_single_call_has_a_button_a_row_in_words() -> None:
+def test_a_single_call_has_one_labelled_button_per_row() -> None:
     view = shown(replace(CARD, calls=(call(1),), choices=("once", "deny", "deny_with_reason")))
-    assert [[one["text"] for one in row] for row in view.rows] == [
+    assert [[button["text"] for button in row] for row in view.rows] == [
         ["Approve once"],
         ["Deny"],
         ["Deny, because …"],
     ]
 
 
-def test_a_card_says_how_each_call_ended_by_whom_and_why() -> None:
+def test_a_card_shows_outcome_approver_and_reason_of_each_call() -> None:
     """The calls stay readable, and only open ones keep their buttons (P5)."""
-    half, whole = shown(CARD, DENIED), shown(CARD, DENIED, APPROVED)
-    assert {one for one, _ in filter(None, pressable(half))} == {FIRST}
-    assert whole.rows == ()
+    half_ended, all_ended = shown(CARD, DENIED), shown(CARD, DENIED, APPROVED)
+    assert {approval_id for approval_id, _ in filter(None, pressable(half_ended))} == {FIRST}
+    assert all_ended.rows == ()
     for part in ("denied by the operator", "too early", "approved by", "summary 1", "echo 1"):
-        assert part in whole.text
+        assert part in all_ended.text
 
 
-@pytest.mark.parametrize(("how", "said"), [("expired", "⌛ expired"), ("stopped", "⏹ stopped")])
-def test_what_nobody_answered_says_so(how: str, said: str) -> None:
-    ending = Ending(approval=FIRST, how=how, by="", at=CARD.deadline_at)  # pyright: ignore[reportArgumentType]
-    assert f"{said}, it did not run, 2026-01-01 12:15:00 UTC" in shown(CARD, ending).text
+@pytest.mark.parametrize(("outcome", "text"), [("expired", "⌛ expired"), ("stopped", "⏹ stopped")])
+def test_an_unanswered_call_says_so(outcome: str, text: str) -> None:
+    ending = Ending(approval=FIRST, how=outcome, by="", at=CARD.deadline_at)  # pyright: ignore[reportArgumentType]
+    assert f"{text}, it did not run, 2026-01-01 12:15:00 UTC" in shown(CARD, ending).text
 
 
-def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
-    """A card shows no raw marks; what nothing closes, and the call itself, stay as they are."""
-    one = replace(
+def test_code_marked_by_the_runtime_is_shown_as_code() -> None:
+    """A card shows no raw marks; unclosed marks, and the call itself, stay as they are."""
+    marked = replace(
         call(1), summary="run `ls 😀`, not `this", why="`a.b` asks", arguments="echo `date`"
     )
-    view = shown(replace(CARD, calls=(one,)))
+    view = shown(replace(CARD, calls=(marked,)))
     text = view.text.encode("utf-16-le")
     styled_pieces = [
         (
@@ -94,7 +94,7 @@ def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
 
 
 def test_a_caption_shows_where_a_command_ends() -> None:
-    """Else one could go on in the runtime's own words, and the call is in the file only (P5)."""
+    """Otherwise a command could continue in the runtime's words, with the call only in the file (P5)."""
     command = "ls in the sandbox"
     long = replace(call(1), summary=f"run `{command}` on this machine", arguments="x" * 5000)
     view = shown(replace(CARD, calls=(long,)))
@@ -105,17 +105,17 @@ def test_a_caption_shows_where_a_command_ends() -> None:
     assert "1. shell: run `xxx" in shown(replace(CARD, calls=(cut,))).text
 
 
-def test_a_card_that_is_too_long_is_a_file_with_a_caption() -> None:
-    """What is approved stands in the file, which stays when the card ends."""
+def test_a_too_long_card_is_a_file_with_a_caption() -> None:
+    """The approved call is in the file, which stays when the card ends."""
     view = shown(LONG)
     assert "x" * 5000 in attached(view)
-    asked = shown(CARD).text.partition("\n")[0]
-    assert view.text.startswith(f"{asked}\nThe whole of it is in the file.")
+    headline = shown(CARD).text.partition("\n")[0]
+    assert view.text.startswith(f"{headline}\nThe whole of it is in the file.")
     assert len(view.rows) == 2
-    ended = shown(LONG, DENIED, APPROVED)
-    assert ended.file == view.file
+    ended_view = shown(LONG, DENIED, APPROVED)
+    assert ended_view.file == view.file
     for part in ("1. shell: summary 1", "denied by the operator", "too early", "approved by"):
-        assert part in ended.text
+        assert part in ended_view.text
 
 
 @pytest.mark.parametrize("count", [1, 2, 12, 40])
@@ -135,7 +135,7 @@ def test_every_card_fits_before_and_after(count: int, size: int) -> None:
 
 
 def test_more_calls_than_buttons_are_numbered() -> None:
-    """A message carries 100 cards."""
+    """A message has room for 100 buttons."""
     calls = tuple(replace(call(number), approval=ApprovalId(str(number))) for number in range(26))
     view = shown(
         replace(
@@ -146,7 +146,7 @@ def test_more_calls_than_buttons_are_numbered() -> None:
     assert "/approve 25 or /deny 25" in attached(view)
 
 
-def test_what_no_button_can_carry_is_numbered() -> None:
+def test_a_call_that_no_button_can_carry_is_numbered() -> None:
     long = replace(call(3), approval=ApprovalId("x" * 63))
     view = shown(replace(CARD, calls=(call(1), long)))
     assert len(view.rows) == 1
@@ -154,13 +154,13 @@ def test_what_no_button_can_carry_is_numbered() -> None:
     assert cards.data(ApprovalId("x" * 62), "once") == "o:" + "x" * 62
 
 
-def test_a_tool_can_not_paint_over_a_card() -> None:
-    """Signs that turn the reading direction round are shown as what they are."""
+def test_a_tool_can_not_disguise_a_card() -> None:
+    """Bidirectional control characters are shown escaped."""
     view = shown(replace(CARD, calls=(replace(call(1), arguments="echo \u202etxt\x1b[2J"),)))
     assert "echo ⟨U+202E⟩txt⟨U+001B⟩[2J" in view.text
 
 
-def test_a_question_carries_whose_reason_the_reply_is() -> None:
+def test_a_question_carries_the_call_of_its_reason() -> None:
     approval = ApprovalId("a/b-c")
     shown_question = cards.question("why is `shell` denied?", "zero_bot", approval, "12")
     assert (shown_question.text, shown_question.asks) == ("why is shell denied?", True)

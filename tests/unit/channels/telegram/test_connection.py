@@ -32,7 +32,7 @@ from zeroclaw import (
 
 # All open real sockets.
 pytestmark = pytest.mark.slow
-HERE = Address(channel="telegram", account="123", chat="7", direct=True)
+ADDRESS = Address(channel="telegram", account="123", chat="7", direct=True)
 OK = b"HTTP/1.1 200 OK\r\n"
 CUT = {
     "nothing": b"",
@@ -41,48 +41,48 @@ CUT = {
     "no body": OK + b"Content-Length: 5\r\n\r\n",
     "half a chunk": OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
 }
-WHY = "no answer: (the connection was closed too early|connection reset by peer|it does not speak HTTP)$"
+NO_ANSWER = "no answer: (the connection was closed too early|connection reset by peer|it does not speak HTTP)$"
 
 
-async def test_why_nothing_could_be_sent_is_told_in_the_words_of_the_system() -> None:
-    """`doctor`, `/status` and the log name no class (P10)."""
-    account = made("http://127.0.0.1:1")
-    says = "^`telegram`: Telegram can't be reached: connection refused$"
-    with pytest.raises(ChannelUnavailable, match=says):
-        await tell(account)
+async def test_a_failed_connection_is_reported_in_the_words_of_the_system() -> None:
+    """`doctor`, `/status` and the log show no class name (P10)."""
+    account = account_at("http://127.0.0.1:1")
+    message = "^`telegram`: Telegram can't be reached: connection refused$"
+    with pytest.raises(ChannelUnavailable, match=message):
+        await send_hello(account)
     await account.http.aclose()
 
 
 async def test_addresses_that_fail_in_different_ways_are_no_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A broken network for one kind of address, and a refusal for the other."""
+    """One address family has a broken network, the other refuses."""
     two_addresses(monkeypatch)
-    account = made("http://two.invalid:1")
+    account = account_at("http://two.invalid:1")
     with pytest.raises(ChannelUnavailable, match=r"reached: none of its addresses can be reached$"):
-        await tell(account)
+        await send_hello(account)
     await account.http.aclose()
 
 
-async def test_a_server_without_tls_is_told_as_one() -> None:
+async def test_a_server_without_tls_is_reported_as_one() -> None:
     async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
-        account = made(url.replace("http:", "https:"))
+        account = account_at(url.replace("http:", "https:"))
         with pytest.raises(ChannelUnavailable, match=r"reached: it does not speak TLS$"):
-            await tell(account)
+            await send_hello(account)
         await account.http.aclose()
 
 
-async def test_a_gateway_that_refuses_is_told_by_its_status() -> None:
+async def test_a_refusing_gateway_is_reported_by_its_status() -> None:
     async with saying(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", after=b"\r\n\r\n") as url:
-        http = made(url).http
+        http = account_at(url).http
         with pytest.raises(ChannelUnavailable, match=r"gateway can't be reached: it answered 403$"):
             await http.websocket(url.replace("http:", "ws:"), max_bytes=1_000)
         await http.aclose()
 
 
 @pytest.mark.needs("openssl")
-async def test_a_certificate_of_nobody_is_told_as_one(tmp_path: Path) -> None:
-    """Not as an operation that is not permitted, whose number its error has."""
+async def test_an_untrusted_certificate_is_reported_as_one(tmp_path: Path) -> None:
+    """Not as "operation not permitted", although the error has that number."""
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
     files = ["-subj", "/CN=localhost", "-keyout", "key", "-out", "certificate"]
     made_by = [*command.split(), *files]
@@ -94,74 +94,72 @@ async def test_a_certificate_of_nobody_is_told_as_one(tmp_path: Path) -> None:
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
-        account = made(f"https://localhost:{server.sockets[0].getsockname()[1]}")
-        says = "reached: its certificate is not trusted: self-signed certificate$"
-        with pytest.raises(ChannelUnavailable, match=says):
-            await tell(account)
+        account = account_at(f"https://localhost:{server.sockets[0].getsockname()[1]}")
+        message = "reached: its certificate is not trusted: self-signed certificate$"
+        with pytest.raises(ChannelUnavailable, match=message):
+            await send_hello(account)
         await account.http.aclose()
 
 
-async def test_a_proxy_that_lets_nobody_through_is_told_as_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Which asks for a password, and then is not there at all."""
+async def test_a_refusing_proxy_is_reported_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks for a password, and later is not reachable."""
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
     async with saying(refusal, after=b"\r\n\r\n") as url:
         monkeypatch.setenv("HTTPS_PROXY", url)
-        account = made("https://telegram.test")
+        account = account_at("https://telegram.test")
         with pytest.raises(ChannelUnavailable, match=r"reached: the proxy answered 407$"):
-            await tell(account)
+            await send_hello(account)
         await account.http.aclose()
-    account = made("https://telegram.test")
+    account = account_at("https://telegram.test")
     with pytest.raises(ChannelUnavailable, match=r"reached: the proxy: connection refused$"):
-        await tell(account)
+        await send_hello(account)
     await account.http.aclose()
 
 
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
-@pytest.mark.parametrize("said", CUT.values(), ids=CUT)
-async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets: bool) -> None:
-    """So it is looked for before it is sent again (P1)."""
-    async with saying(said, resets=resets, after=b"\r\n\r\n") as url:
-        account = made(url)
-        with pytest.raises(DeliveryUnknown, match=WHY) as unknown:
-            await tell(account)
+@pytest.mark.parametrize("sent", CUT.values(), ids=CUT)
+async def test_a_send_whose_answer_was_cut_may_have_arrived(sent: bytes, resets: bool) -> None:
+    """So there is a lookup before it is sent again (P1)."""
+    async with saying(sent, resets=resets, after=b"\r\n\r\n") as url:
+        account = account_at(url)
+        with pytest.raises(DeliveryUnknown, match=NO_ANSWER) as unknown:
+            await send_hello(account)
         assert not unknown.value.late
         await account.http.aclose()
 
 
 async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
-    """Only one that was never connected surely has not."""
+    """Only one without a connection surely did not arrive."""
     async with saying(b"", resets=True) as url:
-        account = made(url)
+        account = account_at(url)
         with pytest.raises(DeliveryUnknown):
-            await tell(account)
+            await send_hello(account)
         await account.http.aclose()
 
 
-async def test_an_account_that_is_closed_opens_no_connection_any_more() -> None:
-    """A call that comes late would open one that nobody closes; it was not sent, and may be made again."""
-    asked: list[bytes] = []
+async def test_a_closed_account_opens_no_connection() -> None:
+    """A late call would open a connection that is never closed; it is not sent, and may be retried."""
+    requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readline())
+        requests.append(await reader.readline())
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        account = made(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        account = account_at(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         await account.http.aclose()
         with pytest.raises(ChannelUnavailable):
-            await tell(account)
+            await send_hello(account)
         await account.http.aclose()
-    assert asked == []
+    assert requests == []
 
 
-async def test_a_send_that_is_never_answered_may_arrive_yet(
+async def test_a_send_that_is_never_answered_may_still_arrive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The server may only be slow."""
+    """The server may just be slow."""
     monkeypatch.setattr("channels._remote.http.READ_S", 0.05)
     silent = asyncio.Event()
 
@@ -170,62 +168,62 @@ async def test_a_send_that_is_never_answered_may_arrive_yet(
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        account = made(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        account = account_at(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         with pytest.raises(DeliveryUnknown) as unknown:
-            await tell(account)
+            await send_hello(account)
         silent.set()
         assert unknown.value.late
         await account.http.aclose()
 
 
-async def test_what_never_connected_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refused, unknown by name, without TLS, or behind a proxy that is not there."""
+async def test_a_message_without_a_connection_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused, of unknown name, without TLS, or behind a missing proxy."""
     async with saying(b"", after=b"\r\n\r\n") as url:
         port = url.rpartition(":")[2]
-    async with saying(b"HTTP/1.1 400 Bad\r\n\r\n") as plain:
-        for address in (url, f"http://nowhere.invalid:{port}", plain.replace("http:", "https:")):
-            await (await tried(address)).http.aclose()
+    async with saying(b"HTTP/1.1 400 Bad\r\n\r\n") as not_tls:
+        for address in (url, f"http://nowhere.invalid:{port}", not_tls.replace("http:", "https:")):
+            await (await account_after_a_try(address)).http.aclose()
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HTTP_PROXY", url)
-        await (await tried("http://telegram.test")).http.aclose()
+        await (await account_after_a_try("http://telegram.test")).http.aclose()
 
 
-async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some networks let nothing else out."""
+async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some networks allow no other way out."""
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
     async with saying(OK.replace(b"200 OK", b"400 Bad") + b"\r\n" + body, after=b"\r\n\r\n") as url:
         monkeypatch.setenv("HTTP_PROXY", url)
-        account = made("http://telegram.test")
+        account = account_at("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
-            await tell(account)
+            await send_hello(account)
         await account.http.aclose()
 
 
-async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its name and password stand in the address, and go to nobody else."""
+async def test_a_proxy_gets_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name and password are in the proxy's address, and go only to the proxy."""
     body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     async with heard(b"HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n" + body) as (url, heads):
         monkeypatch.setenv("HTTP_PROXY", url.replace("//", "//ann:s3cret@"))
-        account = made("http://telegram.test")
+        account = account_at("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
-            await tell(account)
+            await send_hello(account)
         await account.http.aclose()
     assert b"Proxy-Authorization: Basic YW5uOnMzY3JldA==\r\n" in heads[0]
     assert b"s3cret" not in heads[0]
 
 
-async def test_a_proxy_is_asked_for_a_websocket_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Events come by one, and a bot that only sends hears nobody."""
+async def test_a_proxy_is_used_for_websockets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events arrive by one; without it a bot would only send."""
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     async with heard(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as (url, heads):
         monkeypatch.setenv("HTTPS_PROXY", url)
-        account = made("https://telegram.test")
+        account = account_at("https://telegram.test")
         with pytest.raises(ChannelUnavailable, match="can't be reached"):
             await account.http.websocket("wss://gateway.test/?v=10", max_bytes=1)
         await account.http.aclose()
@@ -234,71 +232,71 @@ async def test_a_proxy_is_asked_for_a_websocket_too(monkeypatch: pytest.MonkeyPa
 
 def contexts() -> list[ssl.SSLContext]:
     gc.collect()
-    return [found for found in gc.get_objects() if isinstance(found, ssl.SSLContext)]
+    return [value for value in gc.get_objects() if isinstance(value, ssl.SSLContext)]
 
 
 SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"))
 
 
-def made(url: str) -> Account:
+def account_at(url: str) -> Account:
     return Account("telegram", SETTINGS.model_copy(update={"api_base_url": url}), {"token": "1:a"})
 
 
-async def tell(account: Account) -> None:
-    await Messages(account, SETTINGS, no_log).post(HERE, Styled(text="hi"))
+async def send_hello(account: Account) -> None:
+    await Messages(account, SETTINGS, no_log).post(ADDRESS, Styled(text="hi"))
 
 
-async def tried(url: str) -> Account:
+async def account_after_a_try(url: str) -> Account:
     """Make one that has tried to connect."""
-    account = made(url)
+    account = account_at(url)
     with pytest.raises(ChannelUnavailable):
-        await tell(account)
+        await send_hello(account)
     return account
 
 
 async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
-    """An outage starts a channel again and again; each reading took two thirds of a MiB."""
+    """An outage restarts a channel repeatedly; each reading took two thirds of a MiB."""
     async with saying(b"", after=b"\r\n\r\n") as url:
         closed = url.replace("http:", "https:")
-    accounts = [await tried(closed)]
+    accounts = [await account_after_a_try(closed)]
     before = contexts()
-    accounts += [await tried(closed) for _ in range(3)]
-    assert [found for found in contexts() if found not in before] == []
+    accounts += [await account_after_a_try(closed) for _ in range(3)]
+    assert [value for value in contexts() if value not in before] == []
     for account in accounts:
         await account.http.aclose()
 
 
 async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment names may be gone; the message waits until it is there again (P1)."""
+    """The file that the environment names may be missing; the message waits until it is back (P1)."""
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
-    await (await tried("https://127.0.0.1:1")).http.aclose()
-    account = made("https://127.0.0.1:1")
+    await (await account_after_a_try("https://127.0.0.1:1")).http.aclose()
+    account = account_at("https://127.0.0.1:1")
     with pytest.raises(ChannelUnavailable, match="`SSL_CERT_FILE` names certificates"):
         await account.http.websocket("wss://127.0.0.1:1", max_bytes=1)
     await account.http.aclose()
 
 
-# --- odd servers ----------------------------------------------------------------------------------
+# --- broken servers ----------------------------------------------------------------------------------
 
 TOKEN = "123:ABC-not-to-be-told"
 
 
 @asynccontextmanager
-async def odd_server(
+async def broken_server(
     *answers: tuple[int, bytes], hung_up: asyncio.Event | None = None
 ) -> AsyncGenerator[Account]:
-    """Answer each request with the next of these, and with the last one ever after.
+    """Answer each request with the next of these, and then always with the last one.
 
-    `hung_up` is set when whoever asks does not read an answer to its end.
+    `hung_up` is set when the client does not read an answer to its end.
     """
-    left = list(answers)
+    remaining = list(answers)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with closing(writer):
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             _, _, rest = head.partition(b"content-length: ")
             await reader.readexactly(int(rest.split(b"\r\n")[0]) if rest else 0)
-            status, body = left.pop(0) if len(left) > 1 else left[0]
+            status, body = remaining.pop(0) if len(remaining) > 1 else remaining[0]
             writer.write(b"HTTP/1.1 %d Odd\r\nConnection: close\r\n\r\n" % status + body)
             try:
                 await writer.drain()
@@ -322,47 +320,47 @@ async def odd_server(
     [b"", b"null", b"[]", b"7", b"{}", b'{"ok": true}', b"\xff\xfe", b"[" * 100_000]
     + [b'{"result": []}', b'{"ok": "yes", "result": []}', b'{"ok": false, "result": []}']
     + [b'{"ok": true, "result": [%s' % (b"{}," * 100), b"7" * 5000]
-    + [b'{"ok": true, "result": %s}' % odd for odd in (b"null", b"7", b'{"a": 1}')],
+    + [b'{"ok": true, "result": %s}' % result for result in (b"null", b"7", b'{"a": 1}')],
 )
-async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> None:
-    """It is not read as "nothing new", by which the server would be asked again without a pause."""
-    async with odd_server((200, body)) as account:
+async def test_a_poll_with_an_invalid_answer_has_failed(body: bytes) -> None:
+    """It is not read as "no updates", which would poll the server again without a pause."""
+    async with broken_server((200, body)) as account:
         with pytest.raises(ChannelUnavailable):
             await account.updates(None)
 
 
-async def test_updates_that_are_too_long_together_come_one_by_one() -> None:
-    """A stranger who forwards long rich messages would silence the bot for a day (P4, P9)."""
+async def test_updates_that_are_too_long_together_are_fetched_one_by_one() -> None:
+    """Otherwise a stranger who forwards long rich messages could silence the bot for a day (P4, P9)."""
     flood = b'{"ok": true, "result": [{"update_id": 7, "message": {"text": "aaaa'  # is cut off
     update = b'{"ok": true, "result": [{"update_id": 7}]}'
-    async with odd_server((200, flood), (200, flood), (200, update)) as account:
+    async with broken_server((200, flood), (200, flood), (200, update)) as account:
         assert await account.updates(None) == [{"update_id": 7}]
-    async with odd_server((200, flood)) as account:
+    async with broken_server((200, flood)) as account:
         with pytest.raises(ChannelUnavailable):
             await account.updates(None)
 
 
 @pytest.mark.parametrize("result", [b"true", b"7", b"[]", b"{}", b'{"message_id": "7"}'])
 async def test_a_message_without_a_number_may_have_arrived(result: bytes) -> None:
-    """There is nothing by which it could be edited, so it is looked for (P1)."""
-    async with odd_server((200, b'{"ok": true, "result": %s}' % result)) as account:
+    """It could not be edited without one, so there is a lookup (P1)."""
+    async with broken_server((200, b'{"ok": true, "result": %s}' % result)) as account:
         with pytest.raises(DeliveryUnknown):
-            await Messages(account, SETTINGS, no_log).post(HERE, Styled(text="a"))
+            await Messages(account, SETTINGS, no_log).post(ADDRESS, Styled(text="a"))
 
 
 @pytest.mark.parametrize("body", [b"true", b"7", b"[]", b'{"id": 7}', b'{"id": "123"}'])
-async def test_a_bot_that_is_another_or_none_is_not_met(body: bytes) -> None:
-    async with odd_server((200, b'{"ok": true, "result": %s}' % body)) as account:
+async def test_an_invalid_or_other_bot_is_not_accepted(body: bytes) -> None:
+    async with broken_server((200, b'{"ok": true, "result": %s}' % body)) as account:
         with pytest.raises(ChannelUnavailable):
             await account.user()
 
 
 async def test_the_token_follows_no_redirect() -> None:
-    """Whoever may answer for the server must not have the token sent on (P8)."""
-    asked: list[bytes] = []
+    """A redirecting server must not get the token sent elsewhere (P8)."""
+    requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readline())
+        requests.append(await reader.readline())
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as elsewhere:
@@ -374,32 +372,32 @@ async def test_the_token_follows_no_redirect() -> None:
             with pytest.raises(ChannelUnavailable) as caught:
                 await account.user()
             await account.http.aclose()
-    assert asked == []
+    assert requests == []
     assert TOKEN not in str(caught.value)
 
 
 @pytest.mark.parametrize("parameters", [b"[]", b"7", b'{"migrate_to_chat_id": "x"}'])
-async def test_odd_parameters_of_a_refusal_are_passed_over(parameters: bytes) -> None:
+async def test_invalid_parameters_of_a_refusal_are_ignored(parameters: bytes) -> None:
     body = b'{"ok": false, "description": "Bad Request: no", "parameters": %s}' % parameters
-    async with odd_server((400, body)) as account:
+    async with broken_server((400, body)) as account:
         with pytest.raises(ChannelRejected, match="`telegram`: no"):
-            await Messages(account, SETTINGS, no_log).typing(HERE)
+            await Messages(account, SETTINGS, no_log).typing(ADDRESS)
 
 
 @pytest.mark.parametrize("status", [200, 502])
-async def test_nothing_of_an_answer_that_can_not_be_read_is_logged_or_told(
+async def test_no_part_of_an_unreadable_answer_is_logged_or_shown(
     status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A cut answer holds what people wrote; the log has no bodies (P10)."""
+    """A cut answer holds people's messages; the log has no bodies (P10)."""
     caplog.set_level(logging.WARNING)
-    async with odd_server((status, b'{"ok": true, "result": [{"text": "hunter2')) as account:
-        with pytest.raises(ZeroclawError) as told:
+    async with broken_server((status, b'{"ok": true, "result": [{"text": "hunter2')) as account:
+        with pytest.raises(ZeroclawError) as unreadable:
             await account.updates(None)
         with pytest.raises(DeliveryUnknown) as unknown:
-            await Messages(account, SETTINGS, no_log).typing(HERE)
-    for said in (caplog.text, str(told.value), str(unknown.value)):
-        assert "hunter2" not in said
-        assert TOKEN not in said
+            await Messages(account, SETTINGS, no_log).typing(ADDRESS)
+    for text in (caplog.text, str(unreadable.value), str(unknown.value)):
+        assert "hunter2" not in text
+        assert TOKEN not in text
     assert ("Telegram failed (502)" in str(unknown.value)) is (status == 502)
 
 
@@ -408,35 +406,35 @@ def _file(path: str) -> bytes:
     return json.dumps({"ok": True, "result": result}).encode()
 
 
-async def test_of_a_file_that_is_larger_than_it_says_only_the_start_is_read() -> None:
-    """The server says no size, and memory stays bounded all the same (P9)."""
+async def test_only_the_start_of_a_too_large_file_is_read() -> None:
+    """The server gives no size; memory is bounded all the same (P9)."""
     hung_up = asyncio.Event()
     file = (200, b"x" * 50_000_000)
-    async with odd_server((200, _file("documents/a")), file, hung_up=hung_up) as account:
+    async with broken_server((200, _file("documents/a")), file, hung_up=hung_up) as account:
         with pytest.raises(ChannelRejected, match="larger than 100 bytes"):
             await account.download("a", max_bytes=100)
         await hung_up.wait()
 
 
 @pytest.mark.parametrize("path", ["", "/var/lib/telegram-bot-api/a"])
-async def test_a_file_that_stays_with_the_server_is_said_to(path: str) -> None:
-    async with odd_server((200, _file(path))) as account:
+async def test_a_file_that_stays_on_the_server_says_so(path: str) -> None:
+    async with broken_server((200, _file(path))) as account:
         with pytest.raises(ChannelRejected, match="start it without --local"):
             await account.download("a", max_bytes=100)
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "says"),
+    ("answer", "kind", "message"),
     [
         ((404, b"not here"), ChannelRejected, "no longer there"),
         ((500, b"<html>oh</html>"), ChannelUnavailable, "can't be read now"),
     ],
 )
-async def test_a_file_that_can_not_be_had_is_no_fault_of_the_token(
-    answer: tuple[int, bytes], kind: type[ZeroclawError], says: str
+async def test_an_unavailable_file_does_not_blame_the_token(
+    answer: tuple[int, bytes], kind: type[ZeroclawError], message: str
 ) -> None:
-    async with odd_server((200, _file("documents/a")), answer) as account:
-        with pytest.raises(kind, match=says) as caught:
+    async with broken_server((200, _file("documents/a")), answer) as account:
+        with pytest.raises(kind, match=message) as caught:
             await account.download("a", max_bytes=100)
     assert type(caught.value) is kind
     assert TOKEN not in str(caught.value)
@@ -450,10 +448,10 @@ BY_A_PROXY = [(401, b"<html>who are you?</html>"), (404, b"<html>nothing here</h
 
 
 @pytest.mark.parametrize("answer", BY_A_SERVER)
-async def test_what_every_server_knows_says_whether_the_token_is_good(
+async def test_a_method_that_every_server_knows_shows_whether_the_token_is_valid(
     answer: tuple[int, bytes],
 ) -> None:
-    async with odd_server(answer) as account:
+    async with broken_server(answer) as account:
         with pytest.raises(ChannelUnauthorized):
             await account.user()
         with pytest.raises(ChannelUnauthorized):
@@ -461,45 +459,43 @@ async def test_what_every_server_knows_says_whether_the_token_is_good(
 
 
 @pytest.mark.parametrize("answer", [*BY_A_SERVER, *BY_A_PROXY])
-async def test_nothing_else_takes_the_channel_down(answer: tuple[int, bytes]) -> None:
-    """What the token is worth the next poll says; what was to be said waits until then (P10)."""
-    async with odd_server(answer) as account:
+async def test_no_other_answer_takes_the_channel_down(answer: tuple[int, bytes]) -> None:
+    """The next poll shows whether the token is valid; messages wait until then (P10)."""
+    async with broken_server(answer) as account:
         for call in (
             account.webhook,
             account.forget_webhook,
-            lambda: Messages(account, SETTINGS, no_log).typing(HERE),
+            lambda: Messages(account, SETTINGS, no_log).typing(ADDRESS),
         ):
             with pytest.raises((ChannelUnavailable, ChannelRejected)):
                 await call()
 
 
 @pytest.mark.parametrize("answer", BY_A_PROXY)
-async def test_a_proxy_that_lost_its_way_says_nothing_of_the_token(
-    answer: tuple[int, bytes],
-) -> None:
-    async with odd_server(answer) as account:
+async def test_a_misdirected_proxy_does_not_blame_the_token(answer: tuple[int, bytes]) -> None:
+    async with broken_server(answer) as account:
         with pytest.raises(ChannelUnavailable, match="in its place"):
             await account.user()
 
 
-async def test_a_method_that_a_server_does_not_know_is_told_as_that() -> None:
-    """So that whoever asked need not ask again, and may do without."""
-    async with odd_server(BY_A_SERVER[1]) as account:
+async def test_an_unknown_method_is_reported_as_one() -> None:
+    """So the caller need not try again, and can do without it."""
+    async with broken_server(BY_A_SERVER[1]) as account:
         with pytest.raises(NoMethod):
-            await Messages(account, SETTINGS, no_log).typing(HERE)
+            await Messages(account, SETTINGS, no_log).typing(ADDRESS)
         messages = Messages(account, SETTINGS, no_log)
         with pytest.raises(NoMethod):
-            await messages.post(HERE, Styled(text="a", rich="<p>a</p>"))
+            await messages.post(ADDRESS, Styled(text="a", rich="<p>a</p>"))
         assert not messages.is_rich
 
 
 @pytest.mark.parametrize("answer", [BY_A_SERVER[0], *BY_A_PROXY])
-async def test_what_is_said_of_the_token_or_by_a_proxy_is_not_said_of_rich_messages(
+async def test_refusals_about_the_token_or_by_a_proxy_do_not_disable_rich_messages(
     answer: tuple[int, bytes],
 ) -> None:
-    """They are shown again when the server is back."""
-    async with odd_server(answer) as account:
+    """Rich messages are used again when the server is back."""
+    async with broken_server(answer) as account:
         messages = Messages(account, SETTINGS, no_log)
         with pytest.raises(ChannelUnavailable):
-            await messages.post(HERE, Styled(text="a", rich="<p>a</p>"))
+            await messages.post(ADDRESS, Styled(text="a", rich="<p>a</p>"))
         assert messages.is_rich

@@ -64,7 +64,7 @@ JSON = st.recursive(
 @pytest.mark.slow
 @given(JSON)
 def test_no_json_of_any_shape_raises(update: object) -> None:
-    """Whatever a server sends is taken or passed over."""
+    """Any update is decoded or skipped."""
     assert isinstance(decode(update, ME), Decoded | Skipped)
     assert isinstance(chat_of(update), str)
     assert not isinstance(update_id(update), str)
@@ -74,13 +74,13 @@ def test_no_json_of_any_shape_raises(update: object) -> None:
 @pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=8))
 def test_no_message_of_any_shape_raises(fields: dict[str, object]) -> None:
-    """Nor does a message in a real chat whose other fields are odd; what is taken can be stored."""
-    found = decode(new(**fields), replace(ME, groups="all"))
-    if isinstance(found, Decoded) and isinstance(found.envelope.body, Said):
-        found.envelope.body.text.encode()
+    """Nor does a message in a valid chat with malformed fields; a decoded one can be stored."""
+    event = decode(new(**fields), replace(ME, groups="all"))
+    if isinstance(event, Decoded) and isinstance(event.envelope.body, Said):
+        event.envelope.body.text.encode()
 
 
-def test_a_message_says_where_who_what_and_when() -> None:
+def test_a_message_has_address_sender_body_and_time() -> None:
     """S2-01."""
     assert decoded(new(text="hello")) == Envelope(
         address=ANNS_CHAT,
@@ -93,14 +93,14 @@ def test_a_message_says_where_who_what_and_when() -> None:
     )
 
 
-def test_the_same_message_under_another_update_has_a_key_in_common() -> None:
+def test_the_same_message_under_another_update_shares_a_key() -> None:
     """S2-02."""
     first, again = decoded(new(text="hello")), decoded({**new(text="hello"), "update_id": 2})
     assert set(first.dedup) & set(again.dedup) == {"message/7/3"}
 
 
 @pytest.mark.parametrize(
-    ("said", "body"),
+    ("text", "body"),
     [
         ("/stop", Command(name="stop")),
         ("/Stop@Zero_Bot", Command(name="stop")),
@@ -112,25 +112,25 @@ def test_the_same_message_under_another_update_has_a_key_in_common() -> None:
         ("say /stop", Said(text="say /stop")),
     ],
 )
-def test_a_slash_and_a_word_is_a_command(said: str, body: Command | Said) -> None:
-    assert decoded(new(text=said)).body == body
+def test_a_slash_and_a_word_is_a_command(text: str, body: Command | Said) -> None:
+    assert decoded(new(text=text)).body == body
 
 
 @pytest.mark.parametrize(
-    "more",
+    "extra",
     [
         {"forward_origin": {"type": "user", "sender_user": BOB}},
         {"via_bot": {"id": 9, "is_bot": True, "first_name": "Gif"}},
     ],
 )
-def test_words_of_others_command_nothing(more: dict[str, object]) -> None:
-    """What somebody passes on, or lets another bot write, is only read (P5)."""
-    assert isinstance(decoded(new(text="/approve 1", **more)).body, Said)
+def test_other_peoples_words_are_no_command(extra: dict[str, object]) -> None:
+    """Text that a person forwards, or lets another bot write, is only read (P5)."""
+    assert isinstance(decoded(new(text="/approve 1", **extra)).body, Said)
 
 
-@pytest.mark.parametrize("said", ["/stop@other_bot", "@zero_bot /stop@other_bot"])
-def test_another_bots_command_is_left_to_it(said: str) -> None:
-    assert skip_reason(group_message(said)) == "a command for another bot"
+@pytest.mark.parametrize("text", ["/stop@other_bot", "@zero_bot /stop@other_bot"])
+def test_another_bots_command_is_left_to_it(text: str) -> None:
+    assert skip_reason(group_message(text)) == "a command for another bot"
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_another_bots_command_is_left_to_it(said: str) -> None:
     ],
     ids=["mentioned", "mentioned at the end", "commanded", "replied to", "mentioned by name"],
 )
-def test_in_a_group_the_bot_takes_what_is_meant_for_it(update: dict[str, object]) -> None:
+def test_in_a_group_messages_for_the_bot_are_decoded(update: dict[str, object]) -> None:
     envelope = decoded(update)
     assert (envelope.address, envelope.overheard) == (TEAM, False)
     assert skip_reason(update, replace(ME, groups="off")) == "in a group"
@@ -175,7 +175,7 @@ def test_in_a_group_the_bot_takes_what_is_meant_for_it(update: dict[str, object]
     ids=["to all", "to another", "reply to another", "in a topic the bot opened", "odd entities"],
 )
 def test_in_a_group_the_bot_overhears_the_rest(update: dict[str, object]) -> None:
-    """The door takes it only as the rest of what was meant for the bot."""
+    """Ingress admits it only as the rest of a message for the bot."""
     assert decoded(update).overheard
     assert skip_reason(update, replace(ME, groups="off")) == "in a group"
     meant = decoded(update, replace(ME, groups="all"))
@@ -191,13 +191,13 @@ def test_in_a_group_the_bot_overhears_the_rest(update: dict[str, object]) -> Non
         {"sticker": {"emoji": "x"}},
     ],
 )
-def test_in_a_group_the_bot_leaves_what_is_no_rest(fields: dict[str, object]) -> None:
+def test_in_a_group_other_messages_are_skipped(fields: dict[str, object]) -> None:
     assert skip_reason(new(chat=GROUP, **fields)) == "in a group, not to the bot"
     assert decoded(new(chat=GROUP, media_group_id="7", **fields)).overheard
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("text", "read"),
     [
         ("@zero_bot what is it?", "what is it?"),
         ("@Zero_Bot: what is it?", "what is it?"),
@@ -205,18 +205,18 @@ def test_in_a_group_the_bot_leaves_what_is_no_rest(fields: dict[str, object]) ->
         ("what is it, @zero_bot?", "what is it, @zero_bot?"),
     ],
 )
-def test_the_call_before_the_words_is_not_part_of_them(said: str, read: str) -> None:
-    assert decoded(group_message(said), replace(ME, groups="all")).body == Said(text=read)
+def test_the_call_before_the_words_is_not_part_of_them(text: str, read: str) -> None:
+    assert decoded(group_message(text), replace(ME, groups="all")).body == Said(text=read)
 
 
-def test_a_topic_is_a_place_of_its_own() -> None:
-    """A reply in a group without topics carries a thread too, which is none."""
+def test_a_topic_is_a_separate_chat() -> None:
+    """A reply in a group without topics has a thread id too, which is not a topic."""
     topic = group_message("/help", message_thread_id=5, is_topic_message=True)
     assert decoded(topic).address == replace(TEAM, thread="5")
     assert decoded(group_message("/help", message_thread_id=5)).address == TEAM
 
 
-def test_who_writes_in_a_chats_name_is_that_chat() -> None:
+def test_a_message_in_a_chats_name_is_from_that_chat() -> None:
     posted = group_message(
         "/help", sender_chat={"id": -1000000000100, "title": "Team"}, **{"from": BOT}
     )
@@ -224,7 +224,7 @@ def test_who_writes_in_a_chats_name_is_that_chat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("update", "why"),
+    ("update", "reason"),
     [
         (new(text="hi", **{"from": BOT}), "not sent by a person"),
         (new(text="hi", **{"from": None}), "not sent by a person"),
@@ -241,8 +241,8 @@ def test_who_writes_in_a_chats_name_is_that_chat() -> None:
         ({"update_id": 1, "callback_query": {"id": "q", "from": ANN}}, "not one of our buttons"),
     ],
 )  # fmt: skip
-def test_what_a_bot_has_no_use_for_is_passed_over(update: dict[str, object], why: str) -> None:
-    assert skip_reason(update) == why
+def test_unsupported_updates_are_skipped(update: dict[str, object], reason: str) -> None:
+    assert skip_reason(update) == reason
 
 
 # --- edits, presses, membership ------------------------------------------------------------------
@@ -255,8 +255,8 @@ def test_an_edit_carries_the_whole_new_text() -> None:
     assert envelope.sent_at == datetime.fromtimestamp(1_790_000_009, tz=UTC)
 
 
-def test_two_edits_within_a_second_have_no_key_in_common() -> None:
-    """An edit date counts seconds; the second of two quick edits must not be lost."""
+def test_two_edits_within_a_second_share_no_key() -> None:
+    """An edit date has a resolution of seconds; the second of two quick edits must not be lost."""
     first, second = (
         decoded(
             {"update_id": number, "edited_message": message(text=text, edit_date=1_790_000_009)}
@@ -266,7 +266,7 @@ def test_two_edits_within_a_second_have_no_key_in_common() -> None:
     assert not set(first.dedup) & set(second.dedup)
 
 
-def test_an_edit_in_a_group_that_is_switched_off_is_passed_over() -> None:
+def test_an_edit_in_a_disabled_group_is_skipped() -> None:
     edit = {"update_id": 2, "edited_message": message(text="x", chat=GROUP)}
     assert isinstance(decoded(edit).body, Edited)
     assert skip_reason(edit, replace(ME, groups="off")) == "an edit without text, or in a group"
@@ -277,15 +277,15 @@ DAY_S = 24 * 3600
 
 
 def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
-    """For ingress, if it knows none such; what was written since may be read already."""
-    said = group_message("@zero_bot hello", edit_date=AT + DAY_S)["message"]
-    found = decode({"update_id": 2, "edited_message": said}, ME)
-    assert isinstance(found, Decoded)
-    assert found.as_new is not None
-    assert (found.as_new.body, found.as_new.message) == (Said(text="hello"), "3")
-    assert found.as_new.dedup == decoded(group_message("@zero_bot hello")).dedup
-    assert found.as_new.sent_at == datetime.fromtimestamp(AT + DAY_S, tz=UTC)
-    assert found.as_new.position is None
+    """Ingress admits it if it does not know the message; later messages may already be read."""
+    edited = group_message("@zero_bot hello", edit_date=AT + DAY_S)["message"]
+    event = decode({"update_id": 2, "edited_message": edited}, ME)
+    assert isinstance(event, Decoded)
+    assert event.as_new is not None
+    assert (event.as_new.body, event.as_new.message) == (Said(text="hello"), "3")
+    assert event.as_new.dedup == decoded(group_message("@zero_bot hello")).dedup
+    assert event.as_new.sent_at == datetime.fromtimestamp(AT + DAY_S, tz=UTC)
+    assert event.as_new.position is None
 
 
 @pytest.mark.parametrize(
@@ -300,11 +300,11 @@ def test_an_edit_that_mentions_the_bot_is_a_new_message_too() -> None:
     ],
 )
 def test_other_edits_are_no_new_message(fields: dict[str, object]) -> None:
-    """In private all is known; of what is older nobody may know whether it was answered."""
-    said = group_message("@zero_bot hello", **fields)["message"]
-    found = decode({"update_id": 2, "edited_message": said}, ME)
-    assert isinstance(found, Decoded)
-    assert found.as_new is None
+    """In private all messages are known; whether an older message was answered may be unknown."""
+    edited = group_message("@zero_bot hello", **fields)["message"]
+    event = decode({"update_id": 2, "edited_message": edited}, ME)
+    assert isinstance(event, Decoded)
+    assert event.as_new is None
 
 
 def press(data: str, **fields: object) -> dict[str, object]:
@@ -331,7 +331,7 @@ def test_a_press_names_the_call_the_choice_and_the_card() -> None:
     )
 
 
-def test_a_button_of_somebody_else_is_answered_all_the_same() -> None:
+def test_a_foreign_button_is_answered_all_the_same() -> None:
     assert decode(press("buy"), ME) == Skipped(reason="not one of our buttons", query="q1")
 
 
@@ -350,7 +350,7 @@ def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:
     card = MessageRef(address=ANNS_CHAT, message="12")
     reason = Pressed(approval=ApprovalId("a_1-x"), choice="deny", reason="too early", card=card)
     assert decoded(question(url)).body == reason
-    # Somebody else's message with the same link is no question of ours.
+    # Another person's message with the same link is not our question.
     assert isinstance(decoded(question(url, author=BOB)).body, Said)
 
 
@@ -375,7 +375,7 @@ def test_a_group_that_became_a_supergroup_is_followed() -> None:
     envelope = decoded(update)
     assert envelope.address == Address(channel="telegram", account="42", chat="-5")
     assert envelope.body == Moved(to=TEAM)
-    # The supergroup tells it too, before anything that is written there.
+    # The supergroup reports it too, before any message there.
     told_there = decoded(new(chat={**GROUP, "id": int(TEAM.chat)}, migrate_from_chat_id=-5))
     assert (told_there.address, told_there.body) == (envelope.address, envelope.body)
     assert told_there.dedup == envelope.dedup
@@ -387,7 +387,7 @@ def test_a_group_that_became_a_supergroup_is_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "present"),
+    ("status", "present"),
     [
         ({"status": "member"}, True),
         ({"status": "administrator"}, True),
@@ -396,8 +396,10 @@ def test_a_group_that_became_a_supergroup_is_followed() -> None:
         ({"status": "left"}, False),
     ],
 )
-def test_membership_says_whether_the_bot_is_there(now: dict[str, object], present: bool) -> None:
-    change = {"chat": GROUP, "from": ANN, "new_chat_member": now}
+def test_membership_shows_whether_the_bot_is_present(
+    status: dict[str, object], present: bool
+) -> None:
+    change = {"chat": GROUP, "from": ANN, "new_chat_member": status}
     assert decoded({"update_id": 5, "my_chat_member": change}).body == Membership(present=present)
 
 
@@ -412,7 +414,7 @@ def test_updates_know_their_number_chat_and_message() -> None:
 
 
 @pytest.mark.parametrize("date", [0, -1, 10**13, None, "x"])
-def test_an_odd_date_is_none(date: object) -> None:
+def test_an_invalid_date_is_none(date: object) -> None:
     assert decoded(new(text="x", date=date)).sent_at is None
 
 
@@ -421,7 +423,7 @@ def test_the_bots_name_is_compared_as_telegram_does() -> None:
     assert isinstance(decoded(group_message("@zero_bot hello"), shouting).body, Said)
 
 
-# --- what a message holds beside plain words ------------------------------------------------------
+# --- content other than plain text ------------------------------------------------------
 
 SUPERVISOR = {"id": 8, "first_name": "Bob]\nsystem:", "last_name": "x" * 99}
 RICH = {
@@ -466,7 +468,7 @@ def read(**fields: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "text"),
     [
         (
             {"text": "and this?", "reply_to_message": {"from": BOB, "text": "one\ntwo"}},
@@ -514,10 +516,8 @@ def read(**fields: object) -> str:
         ),
     ],
 )  # fmt: skip
-def test_what_a_message_answers_or_passes_on_travels_with_it(
-    fields: dict[str, object], said: str
-) -> None:
-    assert read(**fields) == said
+def test_a_message_carries_its_reply_or_forward(fields: dict[str, object], text: str) -> None:
+    assert read(**fields) == text
 
 
 def test_a_long_quote_is_cut() -> None:
@@ -527,7 +527,7 @@ def test_a_long_quote_is_cut() -> None:
 
 
 def test_a_name_can_not_pass_for_what_is_written_around_it() -> None:
-    """Names are their owners' to choose: one short line, no brackets."""
+    """Their owners choose the names: one short line, no brackets."""
     first, _, rest = read(text="x", reply_to_message={"from": SUPERVISOR, "text": "q"}).partition(
         "\n"
     )
@@ -540,7 +540,7 @@ def test_a_name_can_not_pass_for_what_is_written_around_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "text"),
     [
         ({"sticker": {"emoji": "🎉", "file_id": "s"}}, "[sticker 🎉]"),
         ({"sticker": {"file_id": "s"}}, "[sticker]"),
@@ -569,8 +569,10 @@ def test_a_name_can_not_pass_for_what_is_written_around_it() -> None:
         ({"dice": {"emoji": "🎲", "value": 6}}, "[🎲 shows 6]"),
     ],
 )  # fmt: skip
-def test_what_is_no_file_is_said_in_words(fields: dict[str, object], said: str) -> None:
-    assert read(**fields) == said
+def test_content_that_is_no_file_is_described_in_words(
+    fields: dict[str, object], text: str
+) -> None:
+    assert read(**fields) == text
 
 
 @pytest.mark.parametrize(
@@ -611,30 +613,33 @@ PHOTO = {"from": BOB, "photo": [{"file_id": "p", "width": 9, "height": 9}], "mes
 def test_a_reply_brings_the_file_that_it_is_about(
     fields: dict[str, object], files: tuple[list[str], list[str]]
 ) -> None:
-    """Apart from one of its own."""
+    """It is apart from the reply's own file."""
     envelope = decoded(new(**fields))
     assert isinstance(envelope.body, Said)
-    found = ([one.reference for one in of] for of in (envelope.attachments, envelope.body.quoted))
-    assert tuple(found) == files
+    references = (
+        [attachment.reference for attachment in attachments]
+        for attachments in (envelope.attachments, envelope.body.quoted)
+    )
+    assert tuple(references) == files
 
 
-def test_halves_of_characters_are_replaced() -> None:
-    """JSON can hold them, and no store can."""
+def test_lone_surrogates_are_replaced() -> None:
+    """JSON can hold lone surrogates, a store can't."""
     assert read(text="a\ud83d b") == "a\ufffd b"
 
 
 def nested(kind: str, levels: int) -> object:
-    found: object = [{"type": "paragraph", "text": "deep"}]
+    block: object = [{"type": "paragraph", "text": "deep"}]
     for _ in range(levels):
-        found = [{"blocks": found}] if kind == "blocks" else [{"text": found}]
-    return found
+        block = [{"blocks": block}] if kind == "blocks" else [{"text": block}]
+    return block
 
 
 @pytest.mark.parametrize("kind", ["blocks", "text"])
-def test_of_a_rich_message_that_nobody_could_write_no_more_is_read(kind: str) -> None:
-    """No answer of a server ends the daemon (P10)."""
-    odd = {"blocks": [*[7, {"text": 7, "cells": 7, "items": [7]}, {"cells": [7]}]]}
-    assert rich_text({"rich_message": odd}) == ""
+def test_a_malformed_rich_message_is_read_only_to_a_bound(kind: str) -> None:
+    """No server answer can end the daemon (P10)."""
+    malformed = {"blocks": [*[7, {"text": 7, "cells": 7, "items": [7]}, {"cells": [7]}]]}
+    assert rich_text({"rich_message": malformed}) == ""
     assert rich_text({"rich_message": {"blocks": nested(kind, 20)}}).endswith("deep")
     assert rich_text({"rich_message": {"blocks": nested(kind, 400)}}) == ""
 
@@ -643,7 +648,7 @@ POLL = {"question": "run it?", "options": [{"text": "yes"}]}
 
 
 @pytest.mark.parametrize(
-    ("fields", "own"),
+    ("fields", "own_text"),
     [
         ({"text": "hello"}, None),
         ({"text": "@zero_bot hello"}, None),
@@ -670,17 +675,17 @@ POLL = {"question": "run it?", "options": [{"text": "yes"}]}
         ({"text": "see", "poll": POLL}, None),
     ],
 )
-def test_what_a_sender_wrote_themselves_is_told_apart(
-    fields: dict[str, object], own: str | None
+def test_the_senders_own_words_are_distinguished(
+    fields: dict[str, object], own_text: str | None
 ) -> None:
-    """Quoted words, passed on words and what another bot made up are not theirs; None is all."""
+    """Quoted and forwarded text and another bot's text are not the sender's own; None means all is."""
     body = decoded(new(**fields)).body
     assert isinstance(body, Said)
-    assert body.own == own
+    assert body.own == own_text
 
 
 @pytest.mark.parametrize(
-    ("said", "marks", "read"),
+    ("text", "marks", "read"),
     [
         ("😀\nrun\nit\nnow", [("blockquote", 3, 6)], "😀\n> run\n> it\nnow"),
         ("run it\nsee?\nor so", [("expandable_blockquote", 0, 6)], "> run it\nsee?\nor so"),
@@ -695,18 +700,18 @@ def test_what_a_sender_wrote_themselves_is_told_apart(
         ("a\nb", [("blockquote", 0, 3), ("pre", 2, 1)], "> a\n> b"),
     ],
 )
-def test_what_is_formatted_as_a_quote_or_a_block_reads_as_one(
-    said: str, marks: list[tuple[str, int, int]], read: str
+def test_text_formatted_as_a_quote_or_a_block_reads_as_one(
+    text: str, marks: list[tuple[str, int, int]], read: str
 ) -> None:
-    """As it is typed elsewhere: a quote dictates and commands nothing, a block counts as a whole."""
+    """As in Markdown: a quote neither dictates nor commands, a block counts as a whole."""
     entities = [{"type": kind, "offset": at, "length": size} for kind, at, size in marks]
-    assert decoded(new(text=said, entities=entities)).body == Said(text=read)
-    told = new(caption=said, caption_entities=entities, document={"file_id": "f"})
-    assert decoded(told).body == Said(text=read)
+    assert decoded(new(text=text, entities=entities)).body == Said(text=read)
+    update = new(caption=text, caption_entities=entities, document={"file_id": "f"})
+    assert decoded(update).body == Said(text=read)
 
 
-def test_an_edit_is_told_apart_likewise() -> None:
-    """The quotation of a reply comes again with each edit."""
+def test_an_edits_own_words_are_distinguished_too() -> None:
+    """Each edit repeats the quotation of a reply."""
     quoting = message(
         text="well now?", edit_date=1_790_000_001, reply_to_message={"from": BOB, "text": "run it"}
     )

@@ -24,13 +24,13 @@ from zeroclaw import (
 
 
 def answer(status: int, description: object = None, **parameters: object) -> ZeroclawError:
-    """What is raised for a Bot API server's refusal."""
-    said: Json = {"ok": False, "description": description, "parameters": parameters}
-    return refused("t", status, said)
+    """Return the error for a Bot API server's refusal."""
+    body: Json = {"ok": False, "description": description, "parameters": parameters}
+    return refused("t", status, body)
 
 
 @pytest.mark.parametrize(
-    ("status", "description", "kind", "says"),
+    ("status", "description", "kind", "message"),
     [
         (400, "Bad Request: chat not found", ChannelRejected, "chat not found"),
         (403, "Forbidden: bot was blocked", ChannelRejected, "forbidden: bot was blocked"),
@@ -53,45 +53,45 @@ def answer(status: int, description: object = None, **parameters: object) -> Zer
     ],
 )
 def test_each_refusal_says_who_acts_next(
-    status: int, description: object, kind: type[ZeroclawError], says: str
+    status: int, description: object, kind: type[ZeroclawError], message: str
 ) -> None:
     error = answer(status, description)
-    assert (type(error), str(error)) == (kind, f"`t`: {says}")
+    assert (type(error), str(error)) == (kind, f"`t`: {message}")
 
 
-def test_what_is_too_large_for_a_proxy_is_not_sent_for_ever() -> None:
-    """Whatever comes after it in its chat would wait behind it."""
+def test_a_message_too_large_for_a_proxy_is_not_retried_for_ever() -> None:
+    """Later messages in its chat would wait behind it."""
     assert type(refused("t", 413, {})) is ChannelRejected
     assert type(refused("t", 403, {})) is ChannelUnavailable
 
 
 def test_a_second_program_with_the_same_token_is_no_refusal_of_the_token() -> None:
-    """And the text says what to do (P10)."""
+    """The text says what to do (P10)."""
     error = answer(409, "Conflict: terminated by other getUpdates request")
     assert type(error) is ChannelUnavailable
     assert "give this daemon a bot of its own" in str(error)
 
 
-def test_what_is_gone_and_what_is_no_markup_is_marked() -> None:
-    """A new message may do in place of the one, plain text in place of the other."""
+def test_deleted_messages_and_broken_markup_are_marked() -> None:
+    """A new message may replace the one, plain text the other."""
     descriptions = ("message to edit not found", "can't parse entities: no", "chat not found")
-    found = [answer(400, f"Bad Request: {description}") for description in descriptions]
-    rejected = [one for one in found if isinstance(one, ChannelRejected)]
-    assert [(one.gone, one.markup) for one in rejected] == [
+    errors = [answer(400, f"Bad Request: {description}") for description in descriptions]
+    rejected = [error for error in errors if isinstance(error, ChannelRejected)]
+    assert [(error.gone, error.markup) for error in rejected] == [
         (True, False),
         (False, True),
         (False, False),
     ]
 
 
-def test_a_group_that_became_another_says_which() -> None:
+def test_a_migrated_group_names_the_new_one() -> None:
     error = answer(400, "Bad Request: group chat was upgraded", migrate_to_chat_id=-1001)
     assert isinstance(error, Migrated)
     assert (error.chat, error.gone) == (-1001, True)
 
 
 @pytest.mark.parametrize("chat", ["-1001", None, True, 1.5, 2**70])
-def test_a_group_that_became_nothing_was_refused(chat: object) -> None:
+def test_a_migration_without_a_target_is_a_refusal(chat: object) -> None:
     error = answer(400, "Bad Request: no", migrate_to_chat_id=chat)
     assert (type(error), str(error)) == (ChannelRejected, "`t`: no")
 
@@ -102,22 +102,22 @@ def test_a_group_that_became_nothing_was_refused(chat: object) -> None:
         *((7, 7), (2.5, 2.5), ("5", 5), (-1, 1), (0, 1), (None, 1), ("x", 1), ([], 1), ({}, 1)),
         *((1e300, 86_400), (10**400, 1), (float("nan"), 1), ("9" * 5000, 86_400)),
     ],
-    ids=lambda one: str(one)[:8],
+    ids=lambda value: str(value)[:8],
 )
-def test_any_wait_is_read(stated: object, wait_s: float) -> None:
+def test_any_wait_can_be_parsed(stated: object, wait_s: float) -> None:
     error = answer(429, "Too Many Requests", retry_after=stated)
     assert isinstance(error, RateLimited)
     assert error.retry_after_s == wait_s
 
 
-def test_a_refusal_as_one_too_many_needs_no_wait_and_no_body() -> None:
-    """A proxy may count as well, and takes nothing in."""
+def test_a_429_needs_no_wait_and_no_body() -> None:
+    """A proxy may answer 429 as well, without forwarding the request."""
     assert isinstance(answer(429), RateLimited)
     assert isinstance(refused("t", 429, {}), RateLimited)
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "kind"),
+    ("status", "body", "kind"),
     [
         (200, {}, DeliveryUnknown),
         (200, {"ok": True}, DeliveryUnknown),
@@ -133,25 +133,25 @@ def test_a_refusal_as_one_too_many_needs_no_wait_and_no_body() -> None:
         (404, {"ok": True, "result": 7}, ChannelUnavailable),
     ],
 )
-def test_what_is_no_answer_of_a_bot_api_server_refuses_nothing(
-    status: int, said: Json, kind: type[ZeroclawError]
+def test_an_answer_not_from_a_bot_api_server_is_no_refusal(
+    status: int, body: Json, kind: type[ZeroclawError]
 ) -> None:
-    """Whether it arrived is open where the server itself may have failed (P1)."""
-    assert type(refused("t", status, said)) is kind
+    """Whether it arrived is unknown if the server itself may have failed (P1)."""
+    assert type(refused("t", status, body)) is kind
 
 
-def test_what_others_than_a_bot_api_server_say_is_not_told() -> None:
+def test_text_not_from_a_bot_api_server_is_not_shown() -> None:
     error = refused("t", 403, {"description": "hunter2"})
     assert "hunter2" not in str(error)
 
 
-def test_what_the_server_says_is_one_line() -> None:
-    """Whatever it wrote (P10)."""
+def test_the_servers_text_is_one_line() -> None:
+    """Whatever the server wrote (P10)."""
     assert str(answer(400, " Bad Request:\r\n no\u2028chat\n")) == "`t`: no chat"
 
 
-def test_of_a_long_description_the_beginning_is_told() -> None:
-    """Odd letters are none that could not be stored."""
+def test_only_the_beginning_of_a_long_description_is_shown() -> None:
+    """Unstorable characters are replaced."""
     assert len(str(answer(400, "é" * 1_000_000))) < 2 * MAX_CHARS
     assert str(answer(400, "a\ud800")) == "`t`: a\ufffd"
     assert str(answer(400, ["x"])) == "`t`: 400"

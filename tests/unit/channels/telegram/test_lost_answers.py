@@ -30,176 +30,179 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("fault", [BadGateway(carried_out=True), Lose(carried_out=True)], ids=repr)
-async def test_one_that_stands_is_found(fault: BadGateway | Lose) -> None:
-    """Others wrote meanwhile elsewhere; what people see is not changed (P1)."""
-    async with begun() as (on, chat, here):
-        mark = on.channel.mark(here)
+async def test_a_delivered_message_is_found(fault: BadGateway | Lose) -> None:
+    """Other people wrote elsewhere meanwhile; the chat's content does not change (P1)."""
+    async with ann_chat() as (on, chat, address):
+        mark = on.channel.mark(address)
         on.telegram.skip_ids(2)
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
-            await on.channel.send(here, on.outgoing("*hello*"))
-        seen = await lookup_to_the_end(on.channel, here, on.outgoing("*hello*"), mark)
-        assert seen.ref == MessageRef(address=here, message=str(chat.from_bot[-1].id))
+            await on.channel.send(address, on.outgoing("*hello*"))
+        result = await lookup_to_the_end(on.channel, address, on.outgoing("*hello*"), mark)
+        assert result.ref == MessageRef(address=address, message=str(chat.from_bot[-1].id))
         assert chat.texts == ["first", "hello"]
         assert len(chat.from_bot[-1].versions) == 1
 
 
 async def test_another_process_finds_it_by_the_mark() -> None:
-    """It knows nothing but what was stored (P1)."""
-    async with begun() as (on, chat, here):
-        mark = await lost(on, here)
+    """It knows only what is stored (P1)."""
+    async with ann_chat() as (on, chat, address):
+        mark = await lose_answer(on, address)
         again = on.restarted()
-        assert again.channel.mark(here) == ""
-        seen = await lookup_to_the_end(again.channel, here, on.outgoing("hello"), mark)
+        assert again.channel.mark(address) == ""
+        result = await lookup_to_the_end(again.channel, address, on.outgoing("hello"), mark)
         await again.channel.aclose()
-        assert seen.ref is not None
-        assert seen.ref.message == str(chat.from_bot[-1].id)
+        assert result.ref is not None
+        assert result.ref.message == str(chat.from_bot[-1].id)
 
 
 @pytest.mark.parametrize("fault", [BadGateway(), Lose(carried_out=False)], ids=repr)
-async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) -> None:
-    async with begun() as (on, chat, here):
-        mark = on.channel.mark(here)
+async def test_an_undelivered_message_is_not_found(fault: BadGateway | Lose) -> None:
+    async with ann_chat() as (on, chat, address):
+        mark = on.channel.mark(address)
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
-            await on.channel.send(here, on.outgoing("hello"))
-        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-        assert seen.ref is None
+            await on.channel.send(address, on.outgoing("hello"))
+        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        assert result.ref is None
         assert len(on.telegram.called("editMessageText")) == lookup.PROBES_AHEAD
         assert chat.texts == ["first"]
 
 
 async def test_a_lost_card_is_found_with_its_buttons() -> None:
-    async with begun() as (on, chat, here):
-        mark = on.channel.mark(here)
+    async with ann_chat() as (on, chat, address):
+        mark = on.channel.mark(address)
         on.telegram.will("sendMessage", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
-            await on.channel.ask(here, CARD)
+            await on.channel.ask(address, CARD)
         buttons = chat.from_bot[-1].buttons
-        seen = await lookup_to_the_end(on.channel, here, CARD, mark)
-        assert seen.ref is not None
-        assert seen.ref.message == str(chat.from_bot[-1].id)
+        result = await lookup_to_the_end(on.channel, address, CARD, mark)
+        assert result.ref is not None
+        assert result.ref.message == str(chat.from_bot[-1].id)
         assert buttons
         assert chat.from_bot[-1].buttons == buttons
         assert len(chat.from_bot[-1].versions) == 1
 
 
 async def test_a_lost_file_is_found_by_its_caption() -> None:
-    """Texts up there are passed by."""
-    async with begun() as (on, chat, here):
-        mark = on.channel.mark(here)
+    """Texts in between are skipped."""
+    async with ann_chat() as (on, chat, address):
+        mark = on.channel.mark(address)
         file = outgoing_file()
         on.telegram.will("sendDocument", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
-            await on.channel.send_file(here, file)
-        seen = await lookup_to_the_end(on.channel, here, file, mark)
-        assert seen.ref is not None
-        assert seen.ref.message == str(chat.from_bot[-1].id)
+            await on.channel.send_file(address, file)
+        result = await lookup_to_the_end(on.channel, address, file, mark)
+        assert result.ref is not None
+        assert result.ref.message == str(chat.from_bot[-1].id)
         assert len(chat.from_bot[-1].versions) == 1
 
 
 @pytest.mark.parametrize("first", ["text", "file"])
-async def test_of_two_that_were_lost_each_is_found(first: str) -> None:
-    """Where the look for one has passed the other, that one is still to be looked for (P1)."""
-    async with begun() as (on, chat, here):
+async def test_two_lost_messages_are_both_found(first: str) -> None:
+    """A lookup that passed the other message leaves it to its own lookup (P1)."""
+    async with ann_chat() as (on, chat, address):
         file, text = outgoing_file(), on.outgoing("hello")
-        mark = await lost(on, here)
+        mark = await lose_answer(on, address)
         on.telegram.will("sendDocument", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
-            await on.channel.send_file(here, file)
-        standing = [str(message.id) for message in chat.from_bot[-2:]]
-        sought = (text, file) if first == "text" else (file, text)
-        found = [(await lookup_to_the_end(on.channel, here, one, mark)).ref for one in sought]
-        messages = [ref.message for ref in found if ref is not None]
-        assert sorted(messages) == standing
+            await on.channel.send_file(address, file)
+        ids = [str(message.id) for message in chat.from_bot[-2:]]
+        outgoings = (text, file) if first == "text" else (file, text)
+        refs = [
+            (await lookup_to_the_end(on.channel, address, outgoing, mark)).ref
+            for outgoing in outgoings
+        ]
+        messages = [ref.message for ref in refs if ref is not None]
+        assert sorted(messages) == ids
         assert [len(message.versions) for message in chat.from_bot[-2:]] == [1, 1]
 
 
-async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
-    """What stood in the old one can't be edited, so nothing is learned of it."""
+async def test_in_a_migrated_group_the_outcome_stays_unknown() -> None:
+    """Messages of the old group can't be edited, so the lookup learns nothing."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         team = on.telegram.group("Team", ann)
-        here = on.address(team.id)
-        await on.channel.send(here, on.outgoing("first"))
-        mark = await lost(on, here)
+        address = on.address(team.id)
+        await on.channel.send(address, on.outgoing("first"))
+        mark = await lose_answer(on, address)
         ann.upgrades(team)
         with pytest.raises(DeliveryUnknown, match="can't be looked up"):
-            await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
+            await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
 
 
-async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:
-    """Even with the same words, and though this process did not send it."""
-    async with begun() as (on, chat, here):
-        mark = on.channel.mark(here)
-        await on.channel.send(here, on.outgoing("hello"))
+async def test_a_known_message_is_not_taken_for_the_lost_one() -> None:
+    """Even with the same text, and although another process sent it."""
+    async with ann_chat() as (on, chat, address):
+        mark = on.channel.mark(address)
+        await on.channel.send(address, on.outgoing("hello"))
         known = str(chat.from_bot[-1].id)
-        await lost(on, here)
+        await lose_answer(on, address)
         for adapter in (on, on.restarted()):
-            seen = await lookup_to_the_end(
-                adapter.channel, here, on.outgoing("hello"), mark, apart=frozenset({known})
+            result = await lookup_to_the_end(
+                adapter.channel, address, on.outgoing("hello"), mark, apart=frozenset({known})
             )
-            assert seen.ref is not None
-            assert seen.ref.message == str(chat.from_bot[-1].id)
+            assert result.ref is not None
+            assert result.ref.message == str(chat.from_bot[-1].id)
             await adapter.channel.aclose()
 
 
-async def test_an_old_update_that_comes_again_moves_no_mark_back() -> None:
-    """Else an answer of ours above it would be taken for the one that is sought."""
+async def test_a_repeated_old_update_moves_no_mark_back() -> None:
+    """Otherwise an older answer of ours would be taken for the lost one."""
     desk = Desk()
     async with stage() as on:
         ann = on.telegram.person("Ann")
         async with receiving(on.channel, desk.admit):
             action = ann.says("hi")
             await on.telegram.confirmed(action)
-            here = on.address(ann.id)
-            await on.channel.send(here, on.outgoing("the first answer"))
+            address = on.address(ann.id)
+            await on.channel.send(address, on.outgoing("the first answer"))
             on.telegram.redeliver(action)
             await on.telegram.confirmed(action)
-            mark = await lost(on, here)
-            seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-            assert seen.ref is not None
+            mark = await lose_answer(on, address)
+            result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+            assert result.ref is not None
             assert ann.chat.texts[-2:] == ["the first answer", "hello"]
 
 
-async def test_what_people_write_is_no_place_to_look_at() -> None:
+async def test_peoples_messages_are_not_looked_at() -> None:
     desk = Desk()
     async with stage() as on:
         ann = on.telegram.person("Ann")
         async with receiving(on.channel, desk.admit):
             await on.telegram.confirmed(ann.says("hi"))
-            here = on.address(ann.id)
-            mark = on.channel.mark(here)
+            address = on.address(ann.id)
+            mark = on.channel.mark(address)
             await on.telegram.confirmed(ann.says("are you there?"))
             on.telegram.will("sendMessage", Lose(carried_out=True))
             with pytest.raises(DeliveryUnknown):
-                await on.channel.send(here, on.outgoing("hello"))
-            seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-            assert seen.ref is not None
+                await on.channel.send(address, on.outgoing("hello"))
+            result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+            assert result.ref is not None
             called = [call.message for call in on.telegram.called("editMessageText")]
-            assert called == [int(seen.ref.message)]
+            assert called == [int(result.ref.message)]
 
 
 @pytest.mark.parametrize("is_super", [True, False])
-async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> None:
+async def test_groups_are_numbered_as_telegram_does(is_super: bool) -> None:
     """A supergroup has its own counter; a basic group shares that of private chats."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         open_group = on.telegram.supergroup if is_super else on.telegram.group
         team = open_group("Team", ann)
-        here = on.address(team.id)
-        await on.channel.send(here, on.outgoing("first"))
+        address = on.address(team.id)
+        await on.channel.send(address, on.outgoing("first"))
         for _ in range(4):
             await on.channel.send(on.address(ann.id), on.outgoing("elsewhere"))
-        mark = await lost(on, here)
-        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-        assert seen.ref is not None
+        mark = await lose_answer(on, address)
+        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        assert result.ref is not None
         assert team.texts == ["first", "hello"]
 
 
 async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
-    """They use up the numbers that private chats share, and are known."""
-    async with begun() as (on, _, ann):
+    """They are known, and use up the numbers that private chats share."""
+    async with ann_chat() as (on, _, ann):
         bob = on.address(on.telegram.person("Bob").id)
         hang = Hang(carried_out=True)
         on.telegram.will("sendMessage", hang, chat=on.telegram.account.chats[int(ann.chat)])
@@ -211,19 +214,19 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
                 await on.channel.send(bob, on.outgoing(str(number)))
             on.telegram.cut()
             await sending
-        seen = await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark)
-        assert seen.ref is not None
+        result = await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark)
+        assert result.ref is not None
         assert len(on.telegram.called("editMessageText")) == 1
 
 
 @pytest.mark.parametrize("mark", ["", "7", "a/b/c/0", "1/2"])
-async def test_where_nothing_is_known_it_stays_unknown(mark: str) -> None:
-    """Then the outbox sends it again, and says that it may be a repeat."""
+async def test_without_a_known_number_the_outcome_stays_unknown(mark: str) -> None:
+    """Then the outbox sends it again, marked as a possible repeat."""
     async with stage() as on:
-        here = on.address(on.telegram.person("Ann").id)
-        assert on.channel.mark(here) == ""
+        address = on.address(on.telegram.person("Ann").id)
+        assert on.channel.mark(address) == ""
         with pytest.raises(DeliveryUnknown):
-            await on.channel.lookup(here, on.outgoing("hello"), since=mark, apart=NONE)
+            await on.channel.lookup(address, on.outgoing("hello"), since=mark, apart=NONE)
         assert on.telegram.called("editMessageText") == []
 
 
@@ -237,67 +240,67 @@ async def test_where_nothing_is_known_it_stays_unknown(mark: str) -> None:
     ],
     ids=repr,
 )
-async def test_a_look_that_fails_may_be_made_again_and_one_that_is_refused_may_not(
+async def test_a_failed_lookup_may_be_retried_and_a_refused_one_may_not(
     fault: TooMany | BadGateway | Lose | Refuse, kind: type[Exception]
 ) -> None:
-    """It changes nothing the second time."""
-    async with begun() as (on, _, here):
-        mark = await lost(on, here)
+    """The second lookup changes nothing."""
+    async with ann_chat() as (on, _, address):
+        mark = await lose_answer(on, address)
         on.telegram.will("editMessageText", fault)
         with pytest.raises(kind) as caught:
-            await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
+            await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
         assert type(caught.value) is kind
 
 
 @pytest.mark.parametrize("uncertain", ["resend", "hold"])
-async def test_looking_can_be_switched_off(uncertain: str) -> None:
-    async with begun(uncertain=uncertain) as (on, _, here):
+async def test_the_lookup_can_be_disabled(uncertain: str) -> None:
+    async with ann_chat(uncertain=uncertain) as (on, _, address):
         assert not on.channel.capabilities.can_lookup
         assert on.channel.capabilities.may_repeat is (uncertain == "resend")
         with pytest.raises(NotSupported):
-            on.channel.mark(here)
+            on.channel.mark(address)
         with pytest.raises(NotSupported):
-            await on.channel.lookup(here, on.outgoing("hello"), since="1/1/0", apart=NONE)
+            await on.channel.lookup(address, on.outgoing("hello"), since="1/1/0", apart=NONE)
 
 
-# --- how far it is looked for, and what is found when it was sent again ---------------------------
+# --- how far a lookup goes, and lookups after a repeat ---------------------------
 
 
-async def test_sent_again_its_number_tells_how_far_to_look() -> None:
-    """Numbers ran further than anybody looked, and the first one is found after all (P1)."""
-    async with begun() as (on, _, here):
-        mark = on.channel.mark(here)
+async def test_the_number_of_the_repeat_bounds_the_lookup() -> None:
+    """Numbers ran further than the first lookup, and the first message is found after all (P1)."""
+    async with ann_chat() as (on, _, address):
+        mark = on.channel.mark(address)
         on.telegram.skip_ids(lookup.PROBES_AHEAD + 2)
-        await lost(on, here)
-        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-        assert seen.ref is None
-        new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await lookup_to_the_end(
-            on.channel, here, on.outgoing("hello"), seen.since, before=new.message
+        await lose_answer(on, address)
+        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        assert result.ref is None
+        new = await on.channel.send(address, on.outgoing("hello"))
+        result = await lookup_to_the_end(
+            on.channel, address, on.outgoing("hello"), result.since, before=new.message
         )
-        assert seen.ref is not None
-        assert int(seen.ref.message) == int(new.message) - 1
+        assert result.ref is not None
+        assert int(result.ref.message) == int(new.message) - 1
 
 
-async def test_sent_again_without_a_gap_nothing_is_left_to_look_at() -> None:
-    """It takes no call to know that."""
-    async with begun() as (on, _, here):
-        seen = await lookup_to_the_end(
-            on.channel, here, on.outgoing("hello"), on.channel.mark(here)
+async def test_a_repeat_without_a_gap_leaves_nothing_to_look_at() -> None:
+    """This needs no call."""
+    async with ann_chat() as (on, _, address):
+        result = await lookup_to_the_end(
+            on.channel, address, on.outgoing("hello"), on.channel.mark(address)
         )
         calls = len(on.telegram.called("editMessageText"))
-        new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await lookup_to_the_end(
-            on.channel, here, on.outgoing("hello"), seen.since, before=new.message
+        new = await on.channel.send(address, on.outgoing("hello"))
+        result = await lookup_to_the_end(
+            on.channel, address, on.outgoing("hello"), result.since, before=new.message
         )
-        assert seen.ref is None
+        assert result.ref is None
         assert len(on.telegram.called("editMessageText")) == calls
 
 
 @pytest.mark.parametrize("caption", ["the *sums*", ""])
-async def test_what_stands_with_a_file_that_was_sent_again_can_be_cleared(caption: str) -> None:
-    """As a text that stands alone after all, it no longer says that it may be a repeat (P1)."""
-    async with begun() as (on, chat, _):
+async def test_the_repeat_mark_of_a_file_can_be_cleared(caption: str) -> None:
+    """Once the text is known to be the only one, the mark of a repeat is removed (P1)."""
+    async with ann_chat() as (on, chat, _):
         again = replace(outgoing_file(), caption="the *sums*\n\n(possible repeat)")
         ref = await on.channel.send_file(on.address(chat.id), again)
         plain = Rendered(body=caption, plain=caption)
@@ -306,108 +309,108 @@ async def test_what_stands_with_a_file_that_was_sent_again_can_be_cleared(captio
         assert "document" in chat.from_bot[-1].media
 
 
-async def test_what_others_write_unheard_leads_further() -> None:
-    """In a group where the bot hears only what is meant for it, the numbers run all the same."""
+async def test_unseen_messages_of_others_extend_the_lookup() -> None:
+    """In a group where the bot receives only messages for it, the numbers grow all the same."""
     async with stage(groups="mentioned") as on:
         ann = on.telegram.person("Ann")
         team = on.telegram.supergroup("Team", ann)
-        here = on.address(team.id)
-        await on.channel.send(here, on.outgoing("first"))
-        mark = on.channel.mark(here)
+        address = on.address(team.id)
+        await on.channel.send(address, on.outgoing("first"))
+        mark = on.channel.mark(address)
         for number in range(lookup.PROBES_AHEAD + 3):
             ann.says(f"unheard {number}", chat=team)
-        await lost(on, here)
-        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-        assert seen.ref is not None
-        assert seen.ref.message == str(team.from_bot[-1].id)
+        await lose_answer(on, address)
+        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        assert result.ref is not None
+        assert result.ref.message == str(team.from_bot[-1].id)
 
 
-async def test_where_too_much_lies_between_it_stays_unknown() -> None:
-    """Each look is a call, and the account has others to make, so none is made that is no use."""
-    async with begun() as (on, _, ann):
+async def test_a_too_large_gap_leaves_the_outcome_unknown() -> None:
+    """Each step of a lookup is a call of the account's budget, so useless ones are left out."""
+    async with ann_chat() as (on, _, ann):
         on.telegram.skip_ids(lookup.MAX_PROBES)
-        mark = await lost(on, ann)
+        mark = await lose_answer(on, ann)
         new = await on.channel.send(ann, on.outgoing("hello"))
         with pytest.raises(DeliveryUnknown):
             await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark, before=new.message)
         assert on.telegram.called("editMessageText") == []
 
 
-async def test_where_nothing_tells_how_far_it_may_stand_most_looks_are_made() -> None:
-    """It hardly stands far from where others wrote first (P1)."""
-    async with begun() as (on, _, ann):
+async def test_without_a_bound_the_lookup_uses_its_full_budget() -> None:
+    """The message is probably near the first one of others (P1)."""
+    async with ann_chat() as (on, _, ann):
         on.telegram.skip_ids(lookup.MAX_PROBES)
-        mark = await lost(on, ann)
+        mark = await lose_answer(on, ann)
         await on.channel.send(on.address(on.telegram.person("Bob").id), on.outgoing("hi"))
         with pytest.raises(DeliveryUnknown):
             await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark)
         assert len(on.telegram.called("editMessageText")) == lookup.MAX_PROBES
 
 
-async def test_one_that_comes_after_the_look_is_found_below_the_one_that_was_sent_again() -> None:
-    """Numbers that were not given yet when they were looked at are looked at again (P1)."""
-    async with begun() as (on, _, here):
-        mark = on.channel.mark(here)
-        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-        await lost(on, here)  # carried out only now
-        new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await lookup_to_the_end(
-            on.channel, here, on.outgoing("hello"), seen.since, before=new.message
+async def test_a_message_delivered_after_the_lookup_is_found_before_the_repeat() -> None:
+    """Numbers that were not yet given at the first lookup are looked at again (P1)."""
+    async with ann_chat() as (on, _, address):
+        mark = on.channel.mark(address)
+        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        await lose_answer(on, address)  # delivered only now
+        new = await on.channel.send(address, on.outgoing("hello"))
+        result = await lookup_to_the_end(
+            on.channel, address, on.outgoing("hello"), result.since, before=new.message
         )
-        assert seen.ref is not None
-        assert int(seen.ref.message) == int(new.message) - 1
+        assert result.ref is not None
+        assert int(result.ref.message) == int(new.message) - 1
 
 
-async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> None:
-    """By a process that knows no more; others wrote in between (P1)."""
-    async with begun() as (on, chat, here):
+async def test_a_later_lookup_can_start_from_the_end_of_the_first() -> None:
+    """By a process without memory; other people wrote in between (P1)."""
+    async with ann_chat() as (on, chat, address):
         bob = on.address(on.telegram.person("Bob").id)
-        mark = on.channel.mark(here)
+        mark = on.channel.mark(address)
         for number in range(3 * lookup.PROBES_AHEAD):
             await on.channel.send(bob, on.outgoing(str(number)))
-        seen = await lookup_to_the_end(on.channel, here, on.outgoing("hello"), mark)
-        await lost(on, here)
+        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        await lose_answer(on, address)
         again = on.restarted()
-        seen = await lookup_to_the_end(again.channel, here, on.outgoing("hello"), seen.since)
+        result = await lookup_to_the_end(again.channel, address, on.outgoing("hello"), result.since)
         await again.channel.aclose()
-        assert seen.ref is not None
-        assert seen.ref.message == str(chat.from_bot[-1].id)
+        assert result.ref is not None
+        assert result.ref.message == str(chat.from_bot[-1].id)
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-async def test_numbers_that_are_given_meanwhile_lead_no_further(is_new: bool) -> None:
-    """A busy account's would run ahead of the looks, and the chat would wait for all of them (P9)."""
-    async with begun() as (on, _, ann):
+async def test_numbers_given_meanwhile_do_not_extend_the_lookup(is_new: bool) -> None:
+    """A busy account's numbers would outrun the lookup, and the chat would wait for all of them (P9)."""
+    async with ann_chat() as (on, _, ann):
         bob = on.address(on.telegram.person("Bob").id)
         mark = on.channel.mark(ann)
         on.telegram.will("sendMessage", Lose(carried_out=False))
         await unknown(on, ann)
         by = on.restarted() if is_new else on
-        seen = LookupResult(since=mark, is_over=False)
-        while not seen.is_over:
+        result = LookupResult(since=mark, is_over=False)
+        while not result.is_over:
             for number in range(2):
                 await by.channel.send(bob, by.outgoing(str(number)))
-            seen = await by.channel.lookup(
-                ann, on.outgoing("hello"), since=seen.since, apart=NONE, before=""
+            result = await by.channel.lookup(
+                ann, on.outgoing("hello"), since=result.since, apart=NONE, before=""
             )
-        assert seen.ref is None
+        assert result.ref is None
         assert len(on.telegram.called("editMessageText")) <= lookup.PROBES_AHEAD
         if is_new:
             await by.channel.aclose()
 
 
 @asynccontextmanager
-async def begun(**settings: object) -> AsyncGenerator[tuple[Stage, Chat, Address]]:
-    """Ann's chat, which begins with a message of the bot, so that a number is known."""
+async def ann_chat(**settings: object) -> AsyncGenerator[tuple[Stage, Chat, Address]]:
+    """Ann's chat, with a first message of the bot, so that a number is known."""
     async with stage(**settings) as on:
         ann = on.telegram.person("Ann")
-        here = on.address(ann.id)
-        await on.channel.send(here, on.outgoing("first"))
-        yield on, ann.chat, here
+        address = on.address(ann.id)
+        await on.channel.send(address, on.outgoing("first"))
+        yield on, ann.chat, address
 
 
-async def lost(on: Stage, to: Address, text: str = "hello") -> str:
-    """Send a message whose answer is lost; return the mark of before."""
+async def lose_answer(on: Stage, to: Address, text: str = "hello") -> str:
+    """Send a message whose answer is lost; return the mark from before."""
     mark = on.channel.mark(to)
     on.telegram.will("sendMessage", Lose(carried_out=True))
     with pytest.raises(DeliveryUnknown):
@@ -415,6 +418,6 @@ async def lost(on: Stage, to: Address, text: str = "hello") -> str:
     return mark
 
 
-async def unknown(on: Stage, place: Address) -> None:
+async def unknown(on: Stage, to: Address) -> None:
     with pytest.raises(DeliveryUnknown):
-        await on.channel.send(place, on.outgoing("hello"))
+        await on.channel.send(to, on.outgoing("hello"))

@@ -36,7 +36,7 @@ def table(on: Stage) -> Outgoing:
     return on.outgoing(TABLE)
 
 
-async def begun(on: Stage, text: str = "first") -> MessageRef:
+async def first_message(on: Stage, text: str = "first") -> MessageRef:
     return await on.channel.send(on.address(ann_of(on).id), on.outgoing(text))
 
 
@@ -44,10 +44,10 @@ async def test_a_table_is_sent_edited_and_drafted_as_one() -> None:
     """S2-06."""
     async with stage() as on:
         chat = ann_of(on)
-        here = on.address(chat.id)
-        await on.channel.preview(here, table(on))
+        address = on.address(chat.id)
+        await on.channel.preview(address, table(on))
         assert on.telegram.draft(chat) == SHOWN
-        ref = await on.channel.send(here, table(on))
+        ref = await on.channel.send(address, table(on))
         assert on.telegram.draft(chat) is None
         assert chat.texts == [SHOWN]
         await on.channel.edit(ref, on.outgoing(f"{TABLE}\n| 3 | 4 |"))
@@ -56,9 +56,9 @@ async def test_a_table_is_sent_edited_and_drafted_as_one() -> None:
         assert all(version.rich for version in chat.from_bot[0].versions)
 
 
-async def test_a_message_becomes_rich_when_a_table_comes_and_no_sooner() -> None:
+async def test_a_message_becomes_rich_once_it_has_a_table() -> None:
     async with stage() as on:
-        ref = await begun(on, "See:")
+        ref = await first_message(on, "See:")
         await on.channel.edit(ref, on.outgoing(f"See:\n\n{TABLE}"))
         (message,) = on.telegram.account.chats[int(ref.address.chat)].from_bot
         assert [version.rich is not None for version in message.versions] == [False, True]
@@ -66,9 +66,9 @@ async def test_a_message_becomes_rich_when_a_table_comes_and_no_sooner() -> None
 
 
 async def test_a_draft_and_a_message_become_rich_and_ordinary_again() -> None:
-    """As the text wants it: what was read as a table may turn out to be none."""
+    """As the text requires: an apparent table may turn out to be none."""
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         chat = on.telegram.account.chats[int(ref.address.chat)]
         for text, is_rich in ((TABLE, True), (f"```\n{TABLE}", False), (TABLE, True)):
             await on.channel.preview(ref.address, on.outgoing(text))
@@ -77,7 +77,7 @@ async def test_a_draft_and_a_message_become_rich_and_ordinary_again() -> None:
             assert (chat.from_bot[0].versions[-1].rich is not None) is is_rich
 
 
-async def test_it_is_shown_in_its_topic_and_under_what_it_answers() -> None:
+async def test_a_rich_message_keeps_its_topic_and_its_reply() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         topic = on.telegram.topic(ann.chat, "aside")
@@ -93,7 +93,7 @@ async def test_it_is_shown_in_its_topic_and_under_what_it_answers() -> None:
         assert team.from_bot[0].reply_to is team.messages[0]
 
 
-async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> None:
+async def test_a_migrated_group_is_written_to_at_its_new_id() -> None:
     async with stage() as on:
         old = on.telegram.group("Team", ann := on.telegram.person("Ann"))
         ann.upgrades(old)
@@ -101,10 +101,10 @@ async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> No
         assert ref.address == on.address(old.upgraded_to)
 
 
-async def test_where_it_is_not_wished_nothing_is_tried() -> None:
+async def test_with_rich_disabled_no_rich_message_is_tried() -> None:
     """`rich = false`."""
     async with stage(rich=False) as on:
-        ref = await begun(on, TABLE)
+        ref = await first_message(on, TABLE)
         await on.channel.preview(ref.address, table(on))
         assert on.telegram.account.chats[int(ref.address.chat)].texts == [SIGNS]
         assert on.telegram.called(SEND, DRAFT) == []
@@ -122,40 +122,40 @@ async def test_plain_text_is_plain() -> None:
 
 @pytest.mark.parametrize("how", ["without", "refused"])
 @pytest.mark.parametrize("first", ["send", "preview"])
-async def test_a_server_that_is_older_is_asked_once(how: str, first: str) -> None:
-    """What was to be shown is, at once; all that follows goes the ordinary way. S2-06."""
+async def test_an_older_server_is_tried_once(how: str, first: str) -> None:
+    """The message is shown at once; all later ones are sent the ordinary way. S2-06."""
     async with stage() as on:
         chat = ann_of(on)
-        here = on.address(chat.id)
+        address = on.address(chat.id)
         if how == "without":
             on.telegram.without(SEND, DRAFT)
         else:
             on.telegram.will(SEND, NO_METHOD, times=None)
             on.telegram.will(DRAFT, NO_METHOD, times=None)
         if first == "preview":
-            await on.channel.preview(here, table(on))
+            await on.channel.preview(address, table(on))
             assert on.telegram.draft(chat) == SIGNS
         for _ in range(2):
-            await on.channel.preview(here, table(on))
+            await on.channel.preview(address, table(on))
             await on.channel.edit(
-                await on.channel.send(here, table(on)), on.outgoing("# T\n" + TABLE)
+                await on.channel.send(address, table(on)), on.outgoing("# T\n" + TABLE)
             )
         assert len(chat.from_bot) == 2
         assert len(on.telegram.called(SEND, DRAFT)) == 1
         assert not any(call.parameters.has("rich_message") for call in on.telegram.called(EDIT))
 
 
-async def test_a_server_that_is_older_reads_over_an_edit() -> None:
-    """Which it refuses, for then there is no text in it."""
+async def test_an_older_server_refuses_a_rich_edit() -> None:
+    """It refuses the edit, since it finds no text in it."""
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         on.telegram.without(SEND, DRAFT)
         await on.channel.edit(ref, table(on))
         assert on.telegram.account.chats[int(ref.address.chat)].texts == [SIGNS]
 
 
 async def test_a_server_without_any_drafts_says_so_all_the_same() -> None:
-    """Both latches fall; the answer then is a message that is edited."""
+    """Both methods are disabled; the answer is then a message that is edited."""
     async with stage() as on:
         chat = ann_of(on)
         on.telegram.without(SEND, DRAFT, "sendMessageDraft")
@@ -166,21 +166,21 @@ async def test_a_server_without_any_drafts_says_so_all_the_same() -> None:
 # --- one that it does not take ------------------------------------------------------------------------
 
 
-async def test_a_rich_form_that_is_refused_is_replaced_and_the_next_one_is_tried() -> None:
+async def test_a_refused_rich_form_is_replaced_and_the_next_one_is_tried() -> None:
     """S2-06."""
     async with stage() as on:
         chat = ann_of(on)
-        here = on.address(chat.id)
+        address = on.address(chat.id)
         on.telegram.will(SEND, NOT_THIS)
-        await on.channel.send(here, table(on))
-        await on.channel.send(here, table(on))
+        await on.channel.send(address, table(on))
+        await on.channel.send(address, table(on))
         assert chat.texts == [SIGNS, SHOWN]
 
 
-async def test_of_what_still_grows_a_refused_form_is_not_tried_again() -> None:
-    """Else each of its edits would be two calls."""
+async def test_a_growing_message_does_not_retry_a_refused_form() -> None:
+    """Otherwise each of its edits would be two calls."""
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         on.telegram.will(DRAFT, NOT_THIS, times=None)
         on.telegram.will(EDIT, NOT_THIS)
         for _ in range(3):
@@ -193,8 +193,8 @@ async def test_of_what_still_grows_a_refused_form_is_not_tried_again() -> None:
         assert len(on.telegram.called(DRAFT)) == 2
 
 
-async def test_where_both_forms_are_refused_the_last_refusal_counts() -> None:
-    """Of a markup that can't be read, plain text follows."""
+async def test_if_both_forms_are_refused_the_last_refusal_counts() -> None:
+    """Unreadable markup is followed by plain text."""
     markup = Refuse(code=400, description="Bad Request: can't parse entities: no")
     async with stage() as on:
         chat = ann_of(on)
@@ -205,9 +205,9 @@ async def test_where_both_forms_are_refused_the_last_refusal_counts() -> None:
         assert caught.value.markup
 
 
-async def test_an_edit_of_what_is_gone_is_not_made_twice() -> None:
+async def test_an_edit_of_a_deleted_message_is_not_made_twice() -> None:
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         await on.channel.delete(ref)
         with pytest.raises(ChannelRejected) as caught:
             await on.channel.edit(ref, table(on))
@@ -241,12 +241,12 @@ async def shown(on: Stage, method: str, ref: MessageRef) -> None:
     ids=repr,
 )
 @pytest.mark.parametrize("method", [SEND, DRAFT, EDIT])
-async def test_it_is_not_repeated_in_another_form(
+async def test_a_lost_message_is_not_repeated_in_another_form(
     method: str, fault: TooMany | BadGateway | Lose | Refuse, kind: type[ZeroclawError]
 ) -> None:
-    """What to do next is decided where every lost answer is (P1)."""
+    """The next step is decided as for every lost answer (P1)."""
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         before = len(on.telegram.calls)
         on.telegram.will(method, fault)
         with pytest.raises(ZeroclawError) as caught:
@@ -257,50 +257,52 @@ async def test_it_is_not_repeated_in_another_form(
         assert on.telegram.calls[-1].parameters.has("rich_message")
 
 
-async def looked(on: Stage, ref: MessageRef, since: str) -> LookupResult:
-    seen = LookupResult(since=since, is_over=False)
-    while not seen.is_over:
-        seen = await on.channel.lookup(ref.address, table(on), since=seen.since, apart=frozenset())
-    return seen
+async def lookup_result(on: Stage, ref: MessageRef, since: str) -> LookupResult:
+    result = LookupResult(since=since, is_over=False)
+    while not result.is_over:
+        result = await on.channel.lookup(
+            ref.address, table(on), since=result.since, apart=frozenset()
+        )
+    return result
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_a_lost_one_is_found_by_its_number(restarted: bool) -> None:
-    """Nothing that is seen changes by the look. P1."""
+async def test_a_lost_rich_message_is_found_by_its_number(restarted: bool) -> None:
+    """The lookup changes nothing visible. P1."""
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         mark = on.channel.mark(ref.address)
         on.telegram.will(SEND, Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
             await on.channel.send(ref.address, table(on))
-        now = on.restarted() if restarted else on
-        seen = await looked(now, ref, mark)
+        stage_now = on.restarted() if restarted else on
+        result = await lookup_result(stage_now, ref, mark)
         if restarted:
-            await now.channel.aclose()
+            await stage_now.channel.aclose()
         chat = on.telegram.account.chats[int(ref.address.chat)]
-        assert seen.ref is not None
-        assert seen.ref.message == str(chat.from_bot[-1].id)
+        assert result.ref is not None
+        assert result.ref.message == str(chat.from_bot[-1].id)
         assert len(chat.from_bot[-1].versions) == 1
 
 
-async def test_one_that_was_lost_in_the_ordinary_form_is_found_as_well() -> None:
-    """Its rich form is refused again, or becomes what is seen. P1."""
+async def test_a_message_lost_in_the_ordinary_form_is_found_too() -> None:
+    """Its rich form is refused again, or becomes the visible one. P1."""
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         mark = on.channel.mark(ref.address)
         on.telegram.will(SEND, NOT_THIS)
         on.telegram.will("sendMessage", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
             await on.channel.send(ref.address, table(on))
         on.telegram.will(EDIT, NOT_THIS)
-        seen = await looked(on, ref, mark)
-        assert seen.ref is not None
+        result = await lookup_result(on, ref, mark)
+        assert result.ref is not None
         chat = on.telegram.account.chats[int(ref.address.chat)]
         assert chat.from_bot[-1].texts == [SIGNS]
 
 
-async def test_one_that_does_not_stand_is_not_found() -> None:
+async def test_an_undelivered_message_is_not_found() -> None:
     async with stage() as on:
-        ref = await begun(on)
+        ref = await first_message(on)
         mark = on.channel.mark(ref.address)
-        assert (await looked(on, ref, mark)).ref is None
+        assert (await lookup_result(on, ref, mark)).ref is None

@@ -14,32 +14,32 @@ GROUP, OTHER = "-1001111111111", "-1002222222222"
 
 def stored(*messages: tuple[str, int]) -> dict[str, str]:
     """Return the positions that are stored with messages, the newest of each scope."""
-    found = [position(chat, number) for chat, number in messages]
-    return {one.scope: one.cursor for one in found}
+    positions = [position(chat, number) for chat, number in messages]
+    return {row.scope: row.cursor for row in positions}
 
 
-def test_what_was_stored_is_known_to_the_next_process() -> None:
-    """Of the counter that private chats and basic groups share, and of each supergroup's own."""
+def test_stored_numbers_are_known_to_the_next_process() -> None:
+    """The counter shared by private chats and basic groups, and each supergroup's own."""
     ids = MessageIds(stored(("7", 3), (GROUP, 900), ("-5", 4)))
     assert [ids.newest(chat) for chat in ("7", "8", "-5", GROUP, OTHER)] == [4, 4, 4, 900, 0]
     assert ids.recent("8") == {4}
     assert ids.recent(GROUP) == {900}
 
 
-def test_a_basic_group_is_told_from_a_supergroup_by_the_size_of_its_id() -> None:
-    """Decoded for one it would be looked in where its counter stood long ago, and be told twice (P1)."""
+def test_basic_groups_and_supergroups_are_distinguished_by_id() -> None:
+    """Otherwise the lookup would use an old counter, and the message would be sent twice (P1)."""
     ids = MessageIds(stored(("-1001234567", 900), ("-999999999999", 901), ("-1010000000001", 5)))
     assert [ids.newest(chat) for chat in ("7", "1099511627775")] == [901, 901]
     assert ids.newest("-1010000000001") == 5
 
 
-def test_what_can_not_be_read_is_not_known() -> None:
+def test_invalid_positions_are_ignored() -> None:
     ids = MessageIds({"shared": "many", GROUP: ""})
     assert (ids.newest("7"), ids.newest(GROUP)) == (0, 0)
 
 
-def test_groups_that_are_silent_make_room_for_others() -> None:
-    """Anybody may take the bot into groups without end; where people write stays known (P4)."""
+def test_inactive_groups_make_room_for_others() -> None:
+    """Anyone may add the bot to endless groups; active groups stay known (P4)."""
     ids = MessageIds({})
     ids.add("7", 3)
     for number in range(2 * MAX_COUNTERS):
@@ -53,14 +53,14 @@ def test_groups_that_are_silent_make_room_for_others() -> None:
 
 
 def test_a_message_brings_its_number() -> None:
-    """It is committed with what it says, and costs no commit of its own."""
-    found = decode(new(text="hello"), ME)
-    assert isinstance(found, Decoded)
-    assert found.envelope.position == position("7", 3)
+    """It is committed with the message, without a separate commit."""
+    event = decode(new(text="hello"), ME)
+    assert isinstance(event, Decoded)
+    assert event.envelope.position == position("7", 3)
 
 
-async def test_an_adapter_begins_with_what_was_stored() -> None:
-    """Before anybody writes it can say from where to look for what it sends (P1, P5)."""
+async def test_an_adapter_starts_with_the_stored_numbers() -> None:
+    """Before the first message it has a mark for lookups of its sends (P1, P5)."""
     async with stage() as on:
         context = telegram_context(on.telegram, on.clock, on.settings)
         channel = TelegramChannel(replace(context, positions=stored(("7", 3))))

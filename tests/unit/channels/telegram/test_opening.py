@@ -1,4 +1,4 @@
-"""Settings, and what is told about a bot before anything runs."""
+"""Settings, and checks of a bot before anything runs."""
 
 import pytest
 from pydantic import ValidationError
@@ -25,7 +25,7 @@ TOKEN = SecretReference(env="TOKEN")
         "https://bots.example.org/api/",
     ],
 )
-def test_an_address_that_keeps_the_token_safe_is_taken(url: str) -> None:
+def test_an_address_that_keeps_the_token_safe_is_accepted(url: str) -> None:
     settings = TelegramSettings(token=TOKEN, api_base_url=url)
     assert settings.api_base_url == url.rstrip("/")
 
@@ -33,26 +33,26 @@ def test_an_address_that_keeps_the_token_safe_is_taken(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://bots.example.org", "http://8.8.8.8", "ftp://x", "https://", "x", "https://x/?a"]
 )
-def test_an_address_that_would_give_the_token_away_is_not(url: str) -> None:
-    """The token is part of each address, so plain HTTP stays in one's own network (P8)."""
+def test_an_address_that_would_expose_the_token_is_refused(url: str) -> None:
+    """The token is part of each address, so plain HTTP is only for one's own network (P8)."""
     with pytest.raises(ValidationError):
         TelegramSettings(token=TOKEN, api_base_url=url)
 
 
-def test_a_server_without_limits_can_be_written_to_as_fast_as_eyes_follow() -> None:
-    """Else what Telegram publishes is kept: for a chat, for a group, for the account."""
+def test_a_server_without_limits_is_paced_only_for_readers() -> None:
+    """Otherwise Telegram's published limits hold: per chat, group and account."""
     free = SETTINGS.model_copy(update={"limits": "off"}).capabilities()
-    kept = SETTINGS.capabilities()
+    defaults = SETTINGS.capabilities()
     assert (free.chat_budget.per_s, free.group_budget, free.account_budget.per_s) == (0, None, 0)
     assert free.min_edit_interval_s == 0.05
-    assert kept.group_budget is not None
-    assert (kept.chat_budget.per_s, kept.account_budget.per_s) == (1, 29)
-    assert kept.group_budget.per_s * 60 < 20
-    assert kept.min_edit_interval_s == 1
+    assert defaults.group_budget is not None
+    assert (defaults.chat_budget.per_s, defaults.account_budget.per_s) == (1, 29)
+    assert defaults.group_budget.per_s * 60 < 20
+    assert defaults.min_edit_interval_s == 1
 
 
 @pytest.mark.slow
-async def test_a_check_tells_who_the_bot_is_and_what_it_hears() -> None:
+async def test_a_check_names_the_bot_and_what_it_receives() -> None:
     async with Emulator(clock=ManualClock(), privacy=True) as telegram:
         telegram.hold()
         telegram.person("Ann").says("hello")

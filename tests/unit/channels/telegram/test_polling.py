@@ -1,4 +1,4 @@
-"""The loop that fetches updates, with a server that answers as it is told."""
+"""The loop that fetches updates, with a scripted server."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ from zeroclaw import Admission, ChannelUnavailable, RateLimited
 
 
 class Server:
-    """Gives out batches, and remembers from where on it was asked; then stands still."""
+    """Returns these batches, records the requested offsets, and then blocks."""
 
     def __init__(self, *batches: list[object]) -> None:
         self.batches = deque(batches)
@@ -53,7 +53,7 @@ def numbered(number: int, **fields: object) -> dict[str, object]:
     return {**new(message_id=number, **fields), "update_id": number}
 
 
-async def test_each_poll_confirms_what_came_before() -> None:
+async def test_each_poll_confirms_the_earlier_updates() -> None:
     rig = Rig([numbered(5, text="a"), numbered(6, text="b")], [], [numbered(7, text="c")])
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.poll())
@@ -63,8 +63,8 @@ async def test_each_poll_confirms_what_came_before() -> None:
     assert len(rig.followed) == 3
 
 
-async def test_a_poll_that_ends_too_early_with_nothing_is_not_made_again_at_once() -> None:
-    """A proxy that answers in Telegram's place is asked once a second, not without a pause."""
+async def test_an_empty_poll_that_ends_too_early_is_not_repeated_at_once() -> None:
+    """A proxy that answers in Telegram's place is polled once a second, not without a pause."""
     rig = Rig([], [], [numbered(5, text="a")])
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.poll())
@@ -78,7 +78,7 @@ async def test_a_poll_that_ends_too_early_with_nothing_is_not_made_again_at_once
 
 
 async def test_a_quiet_poll_is_followed_by_the_next_at_once() -> None:
-    """It waited as long as it was asked to, so no pause is needed, and no message waits for one."""
+    """It lasted as long as requested, so no pause is needed, and no message waits for one."""
     rig = Rig([], [])
 
     async def fetch(offset: int | None) -> list[object]:
@@ -92,8 +92,8 @@ async def test_a_quiet_poll_is_followed_by_the_next_at_once() -> None:
         running.cancel()
 
 
-def test_a_poll_that_never_ends_is_no_quiet_night() -> None:
-    """A connection that stays open, or brings a byte now and then, is given up, and told of."""
+def test_a_poll_that_never_ends_is_given_up() -> None:
+    """A connection that stays open, or sends a byte now and then, is given up and reported."""
     rig = Rig()
 
     async def receive() -> None:
@@ -105,8 +105,8 @@ def test_a_poll_that_never_ends_is_no_quiet_night() -> None:
         runner.run(receive())
 
 
-async def test_nothing_behind_what_failed_is_confirmed() -> None:
-    """Of another chat it may be stored already; then it comes again, and is a duplicate."""
+async def test_no_update_after_a_failed_one_is_confirmed() -> None:
+    """Another chat's message may already be stored; it is then fetched again as a duplicate."""
     rig = Rig([numbered(5, text="a"), numbered(6, text="b", chat=GROUP)])
     rig.desk.fault = ChannelUnavailable("the store is away")
     async with asyncio.TaskGroup() as group:
@@ -118,8 +118,8 @@ async def test_nothing_behind_what_failed_is_confirmed() -> None:
         running.cancel()
 
 
-async def test_what_has_no_number_can_not_be_confirmed_and_makes_no_haste() -> None:
-    """A server that is broken is asked once a second, not without a pause."""
+async def test_an_update_without_a_number_is_not_confirmed_and_slows_polling() -> None:
+    """A broken server is polled once a second, not without a pause."""
     rig = Rig(["odd"], ["odd", numbered(5, text="a", **{"from": BOB})])
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.poll())
@@ -133,7 +133,7 @@ async def test_what_has_no_number_can_not_be_confirmed_and_makes_no_haste() -> N
     assert rig.log.events().count("update_skipped") == 2
 
 
-async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:
+async def test_a_failing_update_without_a_number_delays_nothing() -> None:
     rig = Rig([{"message": message(text="a")}])
     rig.desk.fault = ChannelUnavailable("the store is away")
     async with asyncio.TaskGroup() as group:
@@ -143,8 +143,8 @@ async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:
         running.cancel()
 
 
-async def test_a_long_wait_that_telegram_asks_for_is_no_secret() -> None:
-    """A short one is obeyed here; while a long one lasts, the channel does not count as up."""
+async def test_a_long_wait_requested_by_telegram_ends_receiving() -> None:
+    """A short one is obeyed here; during a long one the channel does not count as up."""
     rig = Rig()
     faults = deque([0.0, 5.0, 600.0])
 

@@ -37,25 +37,25 @@ def styled(text: str) -> Styled:
 @pytest.mark.slow
 @given(MARKUP)
 def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text: str) -> None:
-    """Telegram refuses a message with an entity that does not; S2-06."""
-    found = styled(text)
-    edges = {units(found.text[:at]) for at in range(len(found.text) + 1)}
+    """Telegram refuses a message with any other entity; S2-06."""
+    message = styled(text)
+    edges = {units(message.text[:at]) for at in range(len(message.text) + 1)}
     assert [
         entity
-        for entity in found.entities
+        for entity in message.entities
         if {entity["offset"], entity["offset"] + entity["length"]} - edges
     ] == []
-    assert [entity for entity in found.entities if entity["length"] <= 0] == []
-    found.text.encode()
-    assert measure(markdown(text)) == units(found.text)
+    assert [entity for entity in message.entities if entity["length"] <= 0] == []
+    message.text.encode()
+    assert measure(markdown(text)) == units(message.text)
 
 
 @pytest.mark.slow
 @given(MARKUP)
 def test_quotes_are_never_nested(text: str) -> None:
     quotes = [entity for entity in styled(text).entities if entity["type"] == "blockquote"]
-    for one, other in pairwise(quotes):
-        assert one["offset"] + one["length"] <= other["offset"]
+    for first, second in pairwise(quotes):
+        assert first["offset"] + first["length"] <= second["offset"]
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_an_underlined_heading_is_bold_too() -> None:
 
 
 @given(st.text(), st.integers(min_value=1, max_value=20))
-def test_what_is_cut_fits(text: str, most: int) -> None:
-    assert units(cut(text, most)) <= most
+def test_a_cut_text_fits(text: str, limit: int) -> None:
+    assert units(cut(text, limit)) <= limit
     assert cut(text, units(text)) == text
 
 
@@ -108,15 +108,15 @@ NESTED = r"\sqrt{" * 60 + "x" + "}" * 60
     "formula",
     [f"${NESTED}$", rf"\({NESTED}\)", rf"\[{NESTED}\]", "$$" + r"\frac{" * 60 + "$$", "$$" * 2_000],
 )
-def test_a_formula_is_shown_as_it_was_written(formula: str) -> None:
-    """The library's own reading of one doubles its time with each root in a root (P9)."""
+def test_a_formula_is_shown_literally(formula: str) -> None:
+    """The library's own parsing doubles its time with each nested root (P9)."""
     shown = markdown(formula).plain
     assert shown == re.sub(r"\\([()\[\]])", r"\1", formula)
 
 
 @pytest.mark.parametrize("opener", ["> ", ">", "- ", "* ", "1. ", "- > "])
-def test_what_is_nested_as_nobody_writes_is_shown_as_it_was_written(opener: str) -> None:
-    """It takes the library seconds, which grow with the square of the levels (P9)."""
+def test_absurd_nesting_is_shown_literally(opener: str) -> None:
+    """It takes the library seconds, quadratic in the number of levels (P9)."""
     text = f"**b**\n\n{opener * 4_000}a"
     assert styled(text) == Styled(text=text)
     assert styled(f"{opener * 10}**a**").entities
@@ -126,23 +126,23 @@ def test_prices_and_variables_keep_their_signs() -> None:
     assert markdown("$x$ costs $5, `$HOME`").plain == "$x$ costs $5, $HOME"
 
 
-def test_a_text_that_holds_every_sign_for_private_use_is_shown() -> None:
-    """Nothing is left to stand for what is hidden from the library; that breaks nothing."""
+def test_a_text_with_every_private_use_character_is_shown() -> None:
+    """No placeholder is left for text hidden from the library; that does no harm."""
     every = "".join(map(chr, range(0xE000, 0xF900)))
     assert markdown(every).plain.endswith(every[4:])
 
 
 @pytest.mark.parametrize("block", ["```\n", "~~~\n", "# a\n", "  ## a\n"])
-def test_a_text_of_nothing_but_blocks_stays_as_it_was_written(
+def test_a_text_of_only_empty_blocks_stays_literal(
     monkeypatch: pytest.MonkeyPatch, block: str
 ) -> None:
-    """The library takes a second for a few thousand of them, on the event loop; it is not asked."""
+    """The library takes a second for a few thousand of them, on the event loop, so it is not used."""
     monkeypatch.setattr(render, "_parsed", None)
     text = block * (MAX_BLOCKS + 1)
     assert markdown(text).plain == text.strip()
 
 
-# --- a text with a table has a rich form, of which nothing hostile is left ------------------------
+# --- a text with a table has a rich form, without hostile markup ------------------------
 
 TABLE = "| a | b |\n|--|--|\n| 1 | 2 |\n"
 RICH = st.lists(
@@ -164,20 +164,20 @@ def form(text: str) -> str:
 
 
 def tags(tag: Tag) -> list[Tag]:
-    return [one for inner in tag.tags for one in (inner, *tags(inner))]
+    return [nested_tag for inner in tag.tags for nested_tag in (inner, *tags(inner))]
 
 
 @pytest.mark.slow
 @given(RICH)
-def test_of_any_text_the_rich_form_can_be_read_and_holds_only_what_is_listed(text: str) -> None:
-    """Or there is none; the other forms stay what they are. S2-06."""
+def test_any_rich_form_is_valid_and_has_only_listed_tags(text: str) -> None:
+    """Otherwise there is none; the other forms stay the same. S2-06."""
     text = f"{TABLE}\n{text}"
-    found = form(text)
-    for tag in tags(parse(found)):
+    rich_form = form(text)
+    for tag in tags(parse(rich_form)):
         assert tag.name in rich.TAGS
         assert {*tag.attributes} <= {"href", "bordered", "start", "align", "class"}
         assert tag.attributes.get("href", "https://").startswith(("http://", "https://"))
-    assert not {*"\x00\u202e\ud83d"} & {*found}
+    assert not {*"\x00\u202e\ud83d"} & {*rich_form}
     assert markdown(text).plain == markdown(text, richly=True).plain
     assert from_body(markdown(text).body).rich == ""
 
@@ -214,7 +214,7 @@ def test_of_any_text_the_rich_form_can_be_read_and_holds_only_what_is_listed(tex
         ),
     ],
 )
-def test_a_table_is_one_and_the_rest_goes_with_it(text: str, html: str) -> None:
+def test_a_text_with_a_table_has_a_rich_form(text: str, html: str) -> None:
     assert form(text) == html
 
 
@@ -230,8 +230,8 @@ def test_a_table_is_one_and_the_rest_goes_with_it(text: str, html: str) -> None:
         "- [ ] to do\n\n$$x^2$$",
     ],
 )
-def test_what_entities_can_show_has_no_other_form(text: str) -> None:
-    """Every app shows it, and lets people copy it."""
+def test_text_that_entities_can_show_has_no_rich_form(text: str) -> None:
+    """Every app shows it, and people can copy it."""
     assert form(text) == ""
 
 
@@ -245,26 +245,26 @@ def test_what_entities_can_show_has_no_other_form(text: str) -> None:
     ],
     ids=["columns", "blocks", "levels", "bytes"],
 )
-def test_what_telegram_would_refuse_is_not_tried(text: str) -> None:
+def test_a_form_that_telegram_would_refuse_is_not_tried(text: str) -> None:
     assert rich.may_need(text)
     assert form(text) == ""
 
 
-@pytest.mark.parametrize("most", ["|a" * 20 + "|\n" + "|-" * 20 + "|", TABLE + "| b |\n" * 490])
-def test_as_much_as_telegram_takes_is_tried(most: str) -> None:
-    parse(form(most))
+@pytest.mark.parametrize("text", ["|a" * 20 + "|\n" + "|-" * 20 + "|", TABLE + "| b |\n" * 490])
+def test_a_form_of_the_maximum_size_is_tried(text: str) -> None:
+    parse(form(text))
 
 
 @pytest.mark.parametrize("formula", [f"${NESTED}$", f"$$\n{NESTED}\n$$", f"```math\n{NESTED}\n```"])
 def test_a_formula_beside_a_table_is_shown_as_it_was_written(formula: str) -> None:
-    """No library and no app is made to work it out (P9)."""
-    found = form(f"{TABLE}\n{formula}\n")
-    assert NESTED in found
-    assert "math" not in found
+    """No library or app has to compute it (P9)."""
+    rich_form = form(f"{TABLE}\n{formula}\n")
+    assert NESTED in rich_form
+    assert "math" not in rich_form
 
 
-def test_tags_that_are_not_closed_are() -> None:
-    """Were the library ever to forget one."""
+def test_unclosed_tags_are_closed() -> None:
+    """In case the library ever forgets one."""
     filtered = rich.TagFilter(str)
     filtered.feed("<table><tr><td><b>a</i></table><p>x")
     filtered.close()
@@ -281,17 +281,15 @@ MANY_TABLES = "\n\n".join(["\n".join(("|a" * 30, "|-" * 30, *["|b|"] * 30))] * 2
 
 @pytest.mark.parametrize("text", [MANY_COLUMNS, LONG_CELL], ids=["columns", "long cell"])
 @pytest.mark.parametrize("before", ["", "> "])
-def test_a_table_that_would_be_millions_of_signs_is_shown_as_it_was_written(
-    text: str, before: str
-) -> None:
-    """The library fills each row up to the widest one, for ten seconds of 4,000 signs (P9)."""
+def test_a_table_of_millions_of_characters_is_shown_literally(text: str, before: str) -> None:
+    """The library pads each row to the widest one; 4,000 characters took ten seconds (P9)."""
     written = "\n".join(f"{before}{line}" for line in text.split("\n"))
-    found = from_body(markdown(written, richly=True).body)
-    assert found.text.replace("\n\n", "\n") == text
-    assert found.rich == ""
+    message = from_body(markdown(written, richly=True).body)
+    assert message.text.replace("\n\n", "\n") == text
+    assert message.rich == ""
 
 
-def test_of_many_tables_those_are_drawn_that_are_not_too_much_together() -> None:
+def test_many_tables_are_drawn_up_to_a_total() -> None:
     shown = markdown(MANY_TABLES).plain
     assert 0 < shown.count("-+-") // 29 <= MAX_CELLS // (31 * 32)
     assert shown.count("|-|-") > 0
@@ -307,7 +305,7 @@ def test_of_many_tables_those_are_drawn_that_are_not_too_much_together() -> None
     ],
     ids=["long", "wide", "columns"],
 )
-def test_a_table_that_people_write_is_one(text: str) -> None:
+def test_ordinary_tables_are_drawn(text: str) -> None:
     assert without_huge(text, "!") == text
 
 
@@ -321,13 +319,11 @@ def test_a_table_that_people_write_is_one(text: str) -> None:
         ("```\n[1]: x\n`a | b`\n```", {"[1]: x", "`a | b`"}),
     ],
 )
-def test_what_a_table_or_a_list_of_links_has_no_place_for_is_shown_too(
-    text: str, words: set[str]
-) -> None:
-    """The library leaves out cells beyond a table's head, and links that nothing in the same part names."""
-    found = from_body(markdown(text, richly=True).body)
-    assert {word for word in words if word.strip("`") not in found.text} == set()
-    assert {word for word in words if found.rich and word.strip("`") not in found.rich} == set()
+def test_extra_cells_and_unused_links_are_shown_too(text: str, words: set[str]) -> None:
+    """The library drops cells beyond a table's head, and unused link definitions."""
+    message = from_body(markdown(text, richly=True).body)
+    assert {word for word in words if word.strip("`") not in message.text} == set()
+    assert {word for word in words if message.rich and word.strip("`") not in message.rich} == set()
 
 
 def test_a_table_whose_rows_have_places_is_one() -> None:
@@ -335,21 +331,21 @@ def test_a_table_whose_rows_have_places_is_one() -> None:
     assert "<code>c | d</code>" in form(f"{escaped}\n```sh\nx | y | z\n```")
 
 
-def test_only_its_rule_is_changed_and_what_stands_apart_stays() -> None:
+def test_only_the_rule_of_a_huge_table_is_changed() -> None:
     small = f"|a|b|\n{RULE}\n|c|d|"
-    found = without_huge(f"{small}\n\n{LONG_CELL}\n\n{small}", "!")
-    assert found.startswith(f"{small}\n\n|a|b|\n!-!-!\n|ä")
-    assert found.endswith(small)
-    assert found.count("!") == RULE.count("|")
+    shortened = without_huge(f"{small}\n\n{LONG_CELL}\n\n{small}", "!")
+    assert shortened.startswith(f"{small}\n\n|a|b|\n!-!-!\n|ä")
+    assert shortened.endswith(small)
+    assert shortened.count("!") == RULE.count("|")
 
 
-# --- which messages very likely go on in the next one ---------------------------------------------
+# --- messages that probably continue in the next one ---------------------------------------------
 
 PHOTO = {"photo": [{"file_id": "f", "width": 9, "height": 9}]}
 
 
 @pytest.mark.parametrize(
-    ("said", "more"),
+    ("text", "continues"),
     [
         ("hello", None),
         ("x" * HALF, None),
@@ -364,13 +360,13 @@ PHOTO = {"photo": [{"file_id": "f", "width": 9, "height": 9}]}
         ("x" * (FULL + 5), Continues(within_s=FULL_S)),
     ],
 )
-def test_only_a_long_text_goes_on(said: str, more: Continues | None) -> None:
-    """The fuller it is the longer is waited; all others wait for nothing."""
-    assert decoded(new(text=said)).continues == more
+def test_only_a_long_text_continues(text: str, continues: Continues | None) -> None:
+    """The wait grows with the length; short texts do not wait."""
+    assert decoded(new(text=text)).continues == continues
 
 
-def test_a_picture_of_an_album_goes_on() -> None:
-    """Whoever wrote under it, or passes it on."""
+def test_a_picture_of_an_album_continues() -> None:
+    """With a caption, and forwarded too."""
     album = decoded(new(media_group_id="7", caption="two", **PHOTO))
     assert album.continues == Continues(within_s=ALBUM_S, group="7")
     origin = {"sender_user_name": "Eve"}
@@ -387,30 +383,30 @@ def test_a_picture_of_an_album_goes_on() -> None:
         {"via_bot": BOT, "text": "x" * FULL},
     ],
 )
-def test_what_its_sender_did_not_write_stands_alone(fields: dict[str, object]) -> None:
-    """It neither goes on nor is it the rest of something."""
+def test_text_that_its_sender_did_not_write_is_separate(fields: dict[str, object]) -> None:
+    """It neither continues nor is it the rest of another."""
     envelope = decoded(new(**fields))
     assert envelope.continues is None
     assert envelope.alone
     assert not decoded(new(text="hello")).alone
 
 
-def test_a_caption_does_not_go_on() -> None:
+def test_a_caption_does_not_continue() -> None:
     assert decoded(new(caption="x" * FULL, **PHOTO)).continues is None
 
 
-def test_what_reads_like_a_command_may_be_cut_from_a_text() -> None:
-    """It is told as it was written, and how it goes on."""
-    said = "/Users are\nmany " + "x" * 4000
-    command = decoded(new(text=said))
-    assert command.body == Command(name="users", rest=said[len("/Users ") :])
-    assert command.verbatim == said
+def test_a_long_text_that_begins_like_a_command_continues() -> None:
+    """The envelope has it as written, and how it continues."""
+    text = "/Users are\nmany " + "x" * 4000
+    command = decoded(new(text=text))
+    assert command.body == Command(name="users", rest=text[len("/Users ") :])
+    assert command.verbatim == text
     assert command.continues is not None
     assert decoded(new(text="hello")).verbatim == ""
 
 
-def test_what_is_answered_is_told_with_it() -> None:
-    """Each piece of an answer says so, and it is read once."""
+def test_each_piece_carries_the_replied_message() -> None:
+    """Each piece of a reply carries it, and it is read once."""
     answered = message(message_id=2, text="why?", **{"from": BOT})
     envelope = decoded(new(text="x" * FULL, reply_to_message=answered))
     assert envelope.continues is not None

@@ -1,4 +1,4 @@
-"""What goes out by the adapter stands on Telegram, and each way to fail is told apart."""
+"""Sends of the adapter appear on Telegram, and each failure is distinguished."""
 
 import pytest
 
@@ -42,10 +42,10 @@ pytestmark = pytest.mark.slow
         (Refuse(code=404, description="Not Found: method not found"), NoMethod),
     ],
 )
-async def test_each_way_that_a_send_can_fail_is_told_apart(
+async def test_each_failure_of_a_send_is_distinguished(
     fault: TooMany | BadGateway | Lose | Refuse, kind: type[ZeroclawError]
 ) -> None:
-    """Nobody is told that nothing arrived where something may have (P1)."""
+    """No error claims that nothing arrived if something may have (P1)."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         on.telegram.will("sendMessage", fault)
@@ -56,7 +56,7 @@ async def test_each_way_that_a_send_can_fail_is_told_apart(
 
 
 async def test_a_chat_of_another_platform_is_refused_by_the_send_and_not_by_its_mark() -> None:
-    """A row may be older than the channel's kind; the outbox takes what a send refuses (P1)."""
+    """A row may be older than the channel's kind; the outbox handles a send's refusal (P1)."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         elsewhere = replace(on.address(ann.id), chat="c1")
@@ -65,7 +65,7 @@ async def test_a_chat_of_another_platform_is_refused_by_the_send_and_not_by_its_
             await on.channel.send(elsewhere, on.outgoing("hello"))
 
 
-async def test_where_nobody_answers_nothing_arrived() -> None:
+async def test_without_a_server_the_message_was_not_sent() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         await on.telegram.down()
@@ -73,7 +73,7 @@ async def test_where_nobody_answers_nothing_arrived() -> None:
             await on.channel.send(on.address(ann.id), on.outgoing("hello"))
 
 
-async def test_an_edit_of_a_message_that_is_gone_says_so() -> None:
+async def test_an_edit_of_a_deleted_message_says_so() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         ref = await on.channel.send(on.address(ann.id), on.outgoing("hello"))
@@ -84,7 +84,7 @@ async def test_an_edit_of_a_message_that_is_gone_says_so() -> None:
     assert caught.value.gone
 
 
-async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> None:
+async def test_a_migrated_group_is_written_to_at_its_new_id() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         old = on.telegram.group("Team", ann)
@@ -94,8 +94,8 @@ async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> No
         assert on.telegram.account.chats[old.upgraded_to].texts == ["hello"]
 
 
-async def test_an_answer_in_a_group_that_became_another_one_answers_no_other_message() -> None:
-    """Numbers of messages begin anew there."""
+async def test_an_answer_in_a_migrated_group_replies_to_no_other_message() -> None:
+    """Message numbers start again there."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         old = on.telegram.group("Team", ann)
@@ -110,31 +110,31 @@ async def test_an_answer_in_a_group_that_became_another_one_answers_no_other_mes
 
 
 async def test_a_reply_reaches_a_topic_that_bots_can_not_send_to() -> None:
-    """Telegram finds some old topics no more; people who write there do not see that."""
+    """Telegram no longer finds some old topics; people who write there do not notice."""
     async with stage() as on:
-        forum, asked, to = on.message_in_a_topic()
+        forum, message, to = on.message_in_a_topic()
         on.telegram.will("sendMessage", Refuse(description="Bad Request: message thread not found"))
-        ref = await on.channel.send(to, replace(on.outgoing("hi"), reply_to=str(asked.id)))
+        ref = await on.channel.send(to, replace(on.outgoing("hi"), reply_to=str(message.id)))
         assert ref.address == to
         sent = forum.from_bot[-1]
-        assert (sent.thread, sent.reply_to) == (asked.thread, asked)
+        assert (sent.thread, sent.reply_to) == (message.thread, message)
 
 
 @pytest.mark.parametrize("replies", [True, False])
-async def test_what_was_for_a_topic_that_was_deleted_is_shown_to_nobody(*, replies: bool) -> None:
-    """Its group is not to read what was said there."""
+async def test_a_message_for_a_deleted_topic_is_not_shown(*, replies: bool) -> None:
+    """The group must not read the topic's messages."""
     async with stage() as on:
-        forum, asked, to = on.message_in_a_topic()
-        asked.deleted = True
+        forum, message, to = on.message_in_a_topic()
+        message.deleted = True
         forum.topics.clear()
-        reply_to = str(asked.id) if replies else None
+        reply_to = str(message.id) if replies else None
         with pytest.raises(ChannelRejected, match="not found"):
             await on.channel.send(to, replace(on.outgoing("hi"), reply_to=reply_to))
         assert not [message for message in forum.from_bot if message.text]
 
 
-async def test_what_stood_in_a_group_that_became_another_can_not_be_changed_any_more() -> None:
-    """So that what was to be shown there is sent to where the group is now."""
+async def test_messages_of_a_migrated_group_can_no_longer_be_changed() -> None:
+    """So the message is sent to the group's new id."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         old = on.telegram.group("Team", ann)
@@ -148,17 +148,17 @@ async def test_what_stood_in_a_group_that_became_another_can_not_be_changed_any_
         assert deleted.value.gone
 
 
-async def test_in_a_group_an_answer_shows_what_it_answers() -> None:
-    """In private it is clear, and a quote under each answer would be noise."""
+async def test_in_a_group_an_answer_is_a_reply() -> None:
+    """In a private chat it is clear, and a quote with each answer would be noise."""
     async with stage() as on:
         ann = on.telegram.person("Ann")
         team = on.telegram.supergroup("Team", ann)
-        asked = ann.says("@zero_bot hello", chat=team)
+        question = ann.says("@zero_bot hello", chat=team)
         number = str(team.messages[-1].id)
         answer = replace(on.outgoing("hi"), reply_to=number)
         await on.channel.send(on.address(team.id), answer)
         await on.channel.send(on.address(ann.id), answer)
-        assert asked.update.kind == "message"
+        assert question.update.kind == "message"
         assert team.from_bot[-1].reply_to is team.messages[0]
         assert ann.chat.from_bot[-1].reply_to is None
         file = OutgoingFile(
@@ -179,18 +179,16 @@ async def test_a_long_card_is_a_file_that_stays_when_it_ends() -> None:
         (card,) = ann.chat.from_bot
         assert "document" in card.media
         assert len(card.buttons) == 6
-        ends = Outcome(card=long, endings=(DENIED, APPROVED))
-        await on.channel.settle(ref, ends)
-        await on.channel.settle(ref, ends)
+        outcome = Outcome(card=long, endings=(DENIED, APPROVED))
+        await on.channel.settle(ref, outcome)
+        await on.channel.settle(ref, outcome)
         assert card.buttons == []
         assert "document" in card.media
         assert "denied by the operator" in card.text
 
 
 @pytest.mark.parametrize(("previews", "is_off"), [(False, True), (True, False)])
-async def test_links_are_not_looked_behind_unless_it_is_asked_for(
-    previews: bool, is_off: bool
-) -> None:
+async def test_links_have_no_previews_unless_configured(previews: bool, is_off: bool) -> None:
     async with stage(link_previews=previews) as on:
         ann = on.telegram.person("Ann")
         await on.channel.send(on.address(ann.id), on.outgoing("https://example.org"))
@@ -201,11 +199,11 @@ async def test_links_are_not_looked_behind_unless_it_is_asked_for(
 # --- files ---------------------------------------------------------------------------------------
 
 
-# --- whose it is ---------------------------------------------------------------------------------
+# --- addresses ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chat", ["", "x", "--1", "1x"])
-async def test_what_is_no_chat_is_refused_here(chat: str) -> None:
+async def test_an_invalid_chat_is_refused_before_any_call(chat: str) -> None:
     async with stage() as on:
         place = replace(on.address(1), chat=chat)
         with pytest.raises(ChannelRejected):
@@ -226,7 +224,7 @@ def drafts(on: Stage) -> list[object]:
 
 
 async def test_the_same_key_has_the_same_number_in_every_process() -> None:
-    """So a restart goes on in the draft of before, and the next message has another."""
+    """So a restart continues the same draft, and the next message has another."""
     async with stage() as on:
         place = on.address(on.telegram.person("Ann").id)
         await on.channel.preview(place, on.outgoing("one"))
@@ -239,7 +237,7 @@ async def test_the_same_key_has_the_same_number_in_every_process() -> None:
         assert 0 not in (first, other)
 
 
-async def test_it_is_shown_in_its_topic() -> None:
+async def test_a_draft_is_shown_in_its_topic() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
         topic = on.telegram.topic(ann.chat, "aside")
@@ -262,14 +260,14 @@ async def test_it_is_shown_in_its_topic() -> None:
 async def test_a_refusal_says_what_to_do_next(
     fault: Refuse | BadMarkup | TooMany, expected: type[ZeroclawError]
 ) -> None:
-    """Only a method that is not there means that there are no previews at all."""
+    """Only a missing method means that there are no previews at all."""
     async with stage() as on:
         on.telegram.will(METHOD, fault)
         with pytest.raises(expected):
             await on.channel.preview(on.address(on.telegram.person("Ann").id), on.outgoing("one"))
 
 
-async def test_where_it_is_not_wished_nothing_is_called() -> None:
+async def test_with_edited_drafts_the_method_is_not_called() -> None:
     """`drafts = "edited"`."""
     async with stage(drafts="edited") as on:
         with pytest.raises(NotSupported):

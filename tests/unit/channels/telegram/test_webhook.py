@@ -1,4 +1,4 @@
-"""What Telegram posts: who may, in which order, what it is told; and where it may post."""
+"""Telegram's posts: authentication, order and answers; and the webhook's address."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ AGAIN = HookAnswer(status=503, retry_after_s=1)
 
 
 class Post:
-    """One request; `is_read` tells whether its body was wanted."""
+    """One request; `is_read` is true once its body was read."""
 
     def __init__(self, body: bytes, headers: Mapping[str, str]) -> None:
         self.headers = headers
@@ -56,14 +56,17 @@ class Post:
 
 def info(url: str, waiting: int = 0, failed: tuple[datetime, str] | None = None) -> Json:
     """A WebhookInfo."""
-    told: dict[str, object] = {"url": url, "pending_update_count": waiting}
+    webhook_info: dict[str, object] = {"url": url, "pending_update_count": waiting}
     if failed is not None:
-        told |= {"last_error_date": int(failed[0].timestamp()), "last_error_message": failed[1]}
-    return told
+        webhook_info |= {
+            "last_error_date": int(failed[0].timestamp()),
+            "last_error_message": failed[1],
+        }
+    return webhook_info
 
 
 class Telegram(Account):
-    """Says where it posts to as it is told; remembers what it was asked for."""
+    """Reports scripted webhook states, and records the calls."""
 
     def __init__(self) -> None:
         super().__init__("telegram", SETTINGS, {"token": TOKEN})
@@ -87,7 +90,7 @@ class Telegram(Account):
 
 
 class Rig(NoMount):
-    """All that a webhook is handed."""
+    """Everything that a webhook needs."""
 
     def __init__(self) -> None:
         self.desk = Desk()
@@ -114,8 +117,8 @@ class Rig(NoMount):
         return nullcontext()
 
     def post(self, update: object = None, *, body: bytes = b"", shown: str | None = None) -> Post:
-        given = self.secret if shown is None else shown
-        headers = {HEADER: given} if given else {}
+        sent_secret = self.secret if shown is None else shown
+        headers = {HEADER: sent_secret} if sent_secret else {}
         return Post(body or json.dumps(update).encode(), headers)
 
     async def posts(self, update: object) -> HookAnswer:
@@ -132,8 +135,8 @@ def numbered(number: int, **fields: object) -> dict[str, object]:
 # --- inward --------------------------------------------------------------------------------------
 
 
-async def test_an_update_is_taken_once_it_is_stored() -> None:
-    """200 says that it is stored; until then nothing is said (P1, S2-01)."""
+async def test_an_update_is_confirmed_once_it_is_stored() -> None:
+    """200 means that it is stored; until then there is no answer (P1, S2-01)."""
     rig = Rig()
     rig.desk.hold()
     async with asyncio.TaskGroup() as group:
@@ -146,15 +149,15 @@ async def test_an_update_is_taken_once_it_is_stored() -> None:
     assert [envelope.body for envelope in rig.desk.stored] == [Said(text="a")]
 
 
-async def test_what_comes_again_is_told_the_same_and_stored_once() -> None:
+async def test_a_repeated_update_gets_the_same_answer_and_is_stored_once() -> None:
     rig = Rig()
     for _ in range(2):
         assert await rig.posts(numbered(5, text="a")) == HookAnswer()
     assert len(rig.desk.stored) == 1
 
 
-async def test_what_could_not_be_stored_is_asked_for_again_soon() -> None:
-    """Telegram keeps to the wait that it is told; by itself it would wait ever longer (P1)."""
+async def test_an_update_that_could_not_be_stored_is_retried_soon() -> None:
+    """Telegram obeys the given wait; by itself it would wait ever longer (P1)."""
     rig = Rig()
     rig.desk.fault = ChannelUnavailable("the store is away")
     assert await rig.posts(numbered(5, text="a")) == AGAIN
@@ -163,8 +166,8 @@ async def test_what_could_not_be_stored_is_asked_for_again_soon() -> None:
     assert len(rig.desk.stored) == 1
 
 
-async def test_updates_of_a_chat_take_turns_and_none_passes_one_that_failed() -> None:
-    """Should they ever come at once; other chats go on meanwhile (P2)."""
+async def test_updates_of_a_chat_keep_their_order_after_a_failure() -> None:
+    """Even if they arrive at once; other chats go on meanwhile (P2)."""
     rig = Rig()
     rig.desk.hold()
     async with asyncio.TaskGroup() as group:
@@ -184,8 +187,8 @@ async def test_updates_of_a_chat_take_turns_and_none_passes_one_that_failed() ->
     assert [envelope.body for envelope in rig.desk.stored][-2:] == [Said(text="a"), Said(text="b")]
 
 
-async def test_none_passes_one_that_was_given_up() -> None:
-    """The listener ends a hook that takes too long; what waits behind it comes again, too (P2)."""
+async def test_no_update_passes_one_that_was_given_up() -> None:
+    """The listener ends a hook that takes too long; updates behind it are posted again, too (P2)."""
     rig = Rig()
     rig.desk.hold()
     async with asyncio.TaskGroup() as group:
@@ -201,16 +204,16 @@ async def test_none_passes_one_that_was_given_up() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"[" * 100_000, b"[]", b'"x"', b"\xff"])
-async def test_what_is_no_update_is_passed_over_as_when_it_is_fetched(body: bytes) -> None:
-    """Refused, it would come again for a day, and hold up the rest of its chat."""
+async def test_an_invalid_update_is_skipped_as_when_polling(body: bytes) -> None:
+    """A refused update would be posted again for a day, and block its chat."""
     rig = Rig()
     assert await rig.webhook.answer(rig.post(body=body or b" ")) == HookAnswer()
     assert rig.log.events().count("update_skipped") == 1
 
 
 @pytest.mark.parametrize("shown", ["", "guess", "ümlaut", "x" * 10_000])
-async def test_whoever_does_not_know_the_secret_gets_nowhere(shown: str) -> None:
-    """Their body is not even read; one counter is what they leave behind (P4)."""
+async def test_a_post_without_the_secret_is_refused(shown: str) -> None:
+    """The body is not even read; only a counter remains (P4)."""
     rig = Rig()
     post = rig.post(numbered(5, text="secret words"), shown=shown)
     assert await rig.webhook.answer(post) == HookAnswer(status=401)
@@ -220,7 +223,7 @@ async def test_whoever_does_not_know_the_secret_gets_nowhere(shown: str) -> None
     assert "words" not in repr(rig.log.seen)
 
 
-async def test_a_flood_of_strangers_fills_no_log() -> None:
+async def test_a_flood_of_strangers_does_not_fill_the_log() -> None:
     rig = Rig()
     for _ in range(9):
         await rig.webhook.answer(rig.post({}, shown="guess"))
@@ -228,40 +231,40 @@ async def test_a_flood_of_strangers_fills_no_log() -> None:
     assert "guess" not in repr(rig.log.seen)
 
 
-def test_the_secret_is_another_one_for_each_bot_address_and_start() -> None:
-    """Telegram tries at once what is set anew; nothing of the token can be read from it (P8)."""
+def test_the_secret_differs_for_each_bot_address_and_start() -> None:
+    """Telegram uses a newly set webhook at once; the secret reveals nothing of the token (P8)."""
     early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
-    made = {secret(token, url, at) for token in "ab" for url in "cd" for at in (early, late)}
-    assert len(made) == 8
-    assert {len(one) for one in made} == {64}
-    assert all(one.isalnum() for one in made)
+    secrets = {secret(token, url, at) for token in "ab" for url in "cd" for at in (early, late)}
+    assert len(secrets) == 8
+    assert {len(value) for value in secrets} == {64}
+    assert all(value.isalnum() for value in secrets)
 
 
 # --- the watch -----------------------------------------------------------------------------------
 
 
-async def watching(rig: Rig, before_check: Callable[[int], None], looks: int) -> None:
-    """Run `looks` checks after the start; `before_check` is called before each."""
+async def watching(rig: Rig, before_check: Callable[[int], None], checks: int) -> None:
+    """Run `checks` checks after the start; `before_check` is called before each."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.run())
         await rig.ready.wait()
-        for number in range(looks):
+        for number in range(checks):
             before_check(number)
             await rig.clock.advance(CHECK_INTERVAL_S if number else FIRST_CHECK_S)
         running.cancel()
 
 
-async def test_telegram_is_told_where_and_asked_now_and_then() -> None:
+async def test_the_webhook_is_set_and_checked_regularly() -> None:
     rig = Rig()
-    await watching(rig, lambda _: None, looks=2)
+    await watching(rig, lambda _: None, checks=2)
     assert list(rig.mounted) == ["/telegram"]
     assert rig.telegram.set == [(URL, rig.secret)]
     assert rig.telegram.looks == 3
     assert rig.log.seen == []
 
 
-async def test_a_webhook_that_somebody_moved_is_set_again_and_told() -> None:
-    """Its path may be somebody's secret, so only the host is logged."""
+async def test_a_moved_webhook_is_set_again_and_logged() -> None:
+    """Its path may be another bot's secret, so only the host is logged."""
     rig = Rig()
 
     def before_check(number: int) -> None:
@@ -270,27 +273,27 @@ async def test_a_webhook_that_somebody_moved_is_set_again_and_told() -> None:
         if number == 2:
             rig.telegram.url = ""
 
-    await watching(rig, before_check, looks=4)
+    await watching(rig, before_check, checks=4)
     assert rig.telegram.set == [(URL, rig.secret)] * 3
-    told = [fields["it_went"] for event, fields in rig.log.seen if event == "webhook_set_again"]
-    assert told == ["elsewhere.example.org", "nowhere"]
+    hosts = [fields["it_went"] for event, fields in rig.log.seen if event == "webhook_set_again"]
+    assert hosts == ["elsewhere.example.org", "nowhere"]
 
 
-async def test_somebody_who_moves_it_again_and_again_is_reported() -> None:
-    """As a second poller is: the channel is not up, and the text says what to do (P10)."""
+async def test_a_webhook_that_is_moved_repeatedly_is_reported() -> None:
+    """Like a second poller: the channel is not up, and the text says what to do (P10)."""
     rig = Rig()
 
     def before_check(_: int) -> None:
         rig.telegram.url = "https://elsewhere.example.org/"
 
     with pytest.raises(ExceptionGroup) as caught:
-        await watching(rig, before_check, looks=2)
+        await watching(rig, before_check, checks=2)
     (error,) = caught.value.exceptions
     assert isinstance(error, ChannelUnavailable)
     assert "another program sets or removes the webhook of the same token" in str(error)
 
 
-async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_helps() -> None:
+async def test_failed_calls_are_logged_once_each_and_repaired_if_possible() -> None:
     rig = Rig()
 
     def before_check(number: int) -> None:
@@ -301,7 +304,7 @@ async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_hel
             rig.telegram.failed = (datetime(2026, 1, 2, tzinfo=UTC), "502 Bad Gateway")
             rig.telegram.waiting = 0
 
-    await watching(rig, before_check, looks=4)
+    await watching(rig, before_check, checks=4)
     assert rig.log.seen == [
         ("webhook_not_delivered", {"reason": "Connection refused", "waiting": 3, "level": "error"}),
         ("webhook_not_delivered", {"reason": "502 Bad Gateway", "waiting": 0, "level": "info"}),
@@ -309,22 +312,22 @@ async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_hel
     assert len(rig.telegram.set) == 2
 
 
-async def test_what_failed_before_the_start_is_no_news() -> None:
+async def test_failures_from_before_the_start_are_not_logged() -> None:
     rig = Rig()
     rig.telegram.failed = (datetime(2026, 1, 1, tzinfo=UTC), "Connection refused")
-    await watching(rig, lambda _: None, looks=2)
+    await watching(rig, lambda _: None, checks=2)
     assert rig.log.seen == []
 
 
-async def test_a_look_that_fails_ends_nothing_and_three_in_a_row_do() -> None:
-    """Updates can come while questions are not answered."""
+async def test_three_failed_checks_in_a_row_end_receiving() -> None:
+    """Updates can arrive while the checks fail."""
     rig = Rig()
 
     def before_check(number: int) -> None:
         rig.telegram.faults = {0: 2, 3: 3}.get(number, rig.telegram.faults)
 
     with pytest.raises(ExceptionGroup) as caught:
-        await watching(rig, before_check, looks=6)
+        await watching(rig, before_check, checks=6)
     assert caught.group_contains(ChannelUnavailable, match="can't be reached")
     assert rig.log.events() == ["webhook_check_failed"] * 4
 
@@ -332,7 +335,7 @@ async def test_a_look_that_fails_ends_nothing_and_three_in_a_row_do() -> None:
 # --- for `zeroclaw doctor` -----------------------------------------------------------------------
 
 
-def test_where_updates_go_and_what_became_of_them_is_said() -> None:
+def test_a_check_shows_the_webhook_and_its_failures() -> None:
     called = SETTINGS.model_copy(update={"receive": "webhook", "webhook_url": URL})
     at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     failing = info(URL, 2, (at, "timed out"))
@@ -376,8 +379,8 @@ async def stage() -> AsyncGenerator[Stage]:
 
 
 @pytest.mark.slow
-async def test_an_address_that_telegram_refuses_is_told_and_tried_again() -> None:
-    """One line: what is wrong, where, and what Telegram said; a name may be known later (P10)."""
+async def test_an_address_that_telegram_refuses_is_reported_and_retried() -> None:
+    """One line: the fault, its place, and Telegram's message; a name may resolve later (P10)."""
     async with stage() as on:
         bad = "Bad Request: bad webhook: Failed to resolve host: Name or service not known"
         on.telegram.will("setWebhook", Refuse(code=400, description=bad))
@@ -390,7 +393,7 @@ async def test_an_address_that_telegram_refuses_is_told_and_tried_again() -> Non
 
 
 @pytest.mark.slow
-async def test_from_fetching_to_being_called_and_back_nothing_is_lost() -> None:
+async def test_from_polling_to_webhook_and_back_no_update_is_lost() -> None:
     desk = Desk()
     async with public_listener() as listener, Emulator(clock=ManualClock()) as telegram:
         ann, clock = telegram.person("Ann"), ManualClock()
@@ -405,24 +408,24 @@ async def test_from_fetching_to_being_called_and_back_nothing_is_lost() -> None:
             async with receiving(TelegramChannel(context), desk.admit):
                 telegram.release()
                 await telegram.confirmed(away, ann.says(f"here {number}"))
-    said = [envelope.body.text for envelope in desk.stored if isinstance(envelope.body, Said)]
-    assert said == ["away 0", "here 0", "away 1", "here 1", "away 2", "here 2"]
+    texts = [envelope.body.text for envelope in desk.stored if isinstance(envelope.body, Said)]
+    assert texts == ["away 0", "here 0", "away 1", "here 1", "away 2", "here 2"]
 
 
 @pytest.mark.slow
-async def test_a_check_tells_where_telegram_calls() -> None:
+async def test_a_check_names_the_webhooks_address() -> None:
     async with Emulator(clock=ManualClock()) as telegram:
-        own = {"api_base_url": telegram.url, "receive": "webhook", "webhook_url": URL}
-        line = await check(SETTINGS.model_copy(update=own), {"token": telegram.token})
+        changes = {"api_base_url": telegram.url, "receive": "webhook", "webhook_url": URL}
+        line = await check(SETTINGS.model_copy(update=changes), {"token": telegram.token})
     assert line.endswith(f"; Telegram calls {URL}, once the daemon starts")
 
 
 # --- settings ------------------------------------------------------------------------------------
 
 
-def called_at(url: str, **more: str) -> TelegramSettings:
-    given = {"token": REFERENCE, "receive": "webhook", "webhook_url": url, **more}
-    return TelegramSettings.model_validate(given)
+def called_at(url: str, **extra: str) -> TelegramSettings:
+    settings = {"token": REFERENCE, "receive": "webhook", "webhook_url": url, **extra}
+    return TelegramSettings.model_validate(settings)
 
 
 @pytest.mark.parametrize(
@@ -434,14 +437,14 @@ def called_at(url: str, **more: str) -> TelegramSettings:
         "https://bot.example.org:88/t",
     ],
 )
-def test_an_address_that_telegram_can_call_is_taken(url: str) -> None:
+def test_an_address_that_telegram_can_call_is_accepted(url: str) -> None:
     settings = called_at(url)
     assert settings.webhook_url == url
     assert is_public(settings)
 
 
 @pytest.mark.parametrize(
-    ("url", "why"),
+    ("url", "reason"),
     [
         ("", "needs the key `webhook_url`"),
         ("bot.example.org", "an address with a path"),
@@ -458,27 +461,27 @@ def test_an_address_that_telegram_can_call_is_taken(url: str) -> None:
         ("https://bot.example.org:8420/a", "443, 80, 88 and 8443, not 8420"),
     ],
 )
-def test_an_address_that_telegram_can_not_call_is_a_fault(url: str, why: str) -> None:
-    with pytest.raises(ValidationError, match=why):
+def test_an_address_that_telegram_can_not_call_is_a_fault(url: str, reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
         called_at(url)
 
 
-def test_a_server_of_ones_own_may_call_in_ones_own_network() -> None:
-    """Any port, and plain HTTP where nobody else reads it (P8)."""
-    own = {"api_base_url": "http://127.0.0.1:8081"}
-    assert called_at("http://127.0.0.1:8420/a", **own).webhook_url
-    assert called_at("https://bot.lan:8420/a", **own).webhook_url
+def test_an_own_server_may_call_in_a_private_network() -> None:
+    """Any port, and plain HTTP in a private network (P8)."""
+    own_server = {"api_base_url": "http://127.0.0.1:8081"}
+    assert called_at("http://127.0.0.1:8420/a", **own_server).webhook_url
+    assert called_at("https://bot.lan:8420/a", **own_server).webhook_url
     with pytest.raises(ValidationError, match="needs https"):
-        called_at("http://bot.example.org/a", **own)
+        called_at("http://bot.example.org/a", **own_server)
 
 
-def test_who_fetches_needs_no_public_listener() -> None:
+def test_polling_needs_no_public_listener() -> None:
     assert not is_public(SETTINGS)
-    kept = TelegramSettings(token=REFERENCE, receive="polling", webhook_url=URL)
-    assert not is_public(kept)
+    settings = TelegramSettings(token=REFERENCE, receive="polling", webhook_url=URL)
+    assert not is_public(settings)
 
 
-def test_an_address_that_nothing_would_use_is_a_fault() -> None:
-    """Whoever forgets `receive` would wait for calls that nobody asked Telegram for (P10)."""
+def test_an_unused_address_is_a_fault() -> None:
+    """An operator who forgets `receive` would wait for calls that Telegram does not make (P10)."""
     with pytest.raises(ValidationError, match='is used with receive = "webhook" only'):
         TelegramSettings(token=REFERENCE, webhook_url=URL)

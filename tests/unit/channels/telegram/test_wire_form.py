@@ -76,10 +76,10 @@ MENU = Menu(
 
 
 def ours(account: Account) -> list[Awaitable[object]]:
-    here = Address(channel="telegram", account="1", chat=str(ANN), direct=True)
-    topic, ref = replace(here, thread=str(TOPIC)), MessageRef(address=here, message="5")
+    address = Address(channel="telegram", account="1", chat=str(ANN), direct=True)
+    topic, ref = replace(address, thread=str(TOPIC)), MessageRef(address=address, message="5")
     messages = Messages(account, SETTINGS.model_copy(update={"link_previews": True}), no_log)
-    plain, rich = Styled(text=TEXT), replace(SHOWN, rich=RICH)
+    plain_text, rich = Styled(text=TEXT), replace(SHOWN, rich=RICH)
     return [
         account.user(),
         account.webhook(),
@@ -89,22 +89,22 @@ def ours(account: Account) -> list[Awaitable[object]]:
         account.forget_webhook(),
         account.download("f1", max_bytes=1),
         offer(account, MENU, no_log),
-        messages.post(here, plain),
+        messages.post(address, plain_text),
         messages.post(topic, SHOWN, reply_to="3"),
-        messages.post(here, replace(plain, asks=True)),
+        messages.post(address, replace(plain_text, asks=True)),
         messages.post(topic, replace(SHOWN, file=FILE), reply_to="3"),
-        messages.post(here, Styled(text="", file=FILE)),
+        messages.post(address, Styled(text="", file=FILE)),
         messages.post(topic, rich, reply_to="3"),
-        messages.edit(ref, plain),
+        messages.edit(ref, plain_text),
         messages.edit(ref, SHOWN),
         messages.edit(ref, SHOWN, is_caption=True),
         messages.delete(ref),
-        messages.preview(here, plain, draft=6),
+        messages.preview(address, plain_text, draft=6),
         messages.preview(topic, SHOWN, draft=6),
         messages.preview(topic, rich, draft=6),
         messages.toast("q1", TEXT),
         messages.toast("q1", ""),
-        messages.typing(here),
+        messages.typing(address),
         messages.typing(topic),
     ]
 
@@ -175,26 +175,28 @@ def theirs(bot: Bot) -> list[Awaitable[object]]:
 def menu(
     bot: Bot, scope: BotCommandScope, language: str | None, name: str, does: str
 ) -> tuple[Awaitable[object], Awaitable[object]]:
-    wanted = [BotCommand(name, does)]
+    commands = [BotCommand(name, does)]
     return (
         bot.get_my_commands(scope, language_code=language),
-        bot.set_my_commands(wanted, scope, language_code=language),
+        bot.set_my_commands(commands, scope, language_code=language),
     )
 
 
-async def made(telegram: Emulator, calls: list[Awaitable[object]]) -> list[tuple[object, ...]]:
-    """Make calls, of which many are refused, and return what arrived."""
+async def received_calls(
+    telegram: Emulator, calls: list[Awaitable[object]]
+) -> list[tuple[object, ...]]:
+    """Make calls, many of which are refused, and return the received ones."""
     before = len(telegram.calls)
-    for one in calls:
+    for made_call in calls:
         with suppress(ZeroclawError, TelegramError):
-            await one
-    return [meant(call) for call in telegram.calls[before:]]
+            await made_call
+    return [fields_read(call) for call in telegram.calls[before:]]
 
 
-def meant(call: Call) -> tuple[object, ...]:
-    """What a server reads; of a file's part it does not read the type."""
+def fields_read(call: Call) -> tuple[object, ...]:
+    """The parts that a server reads; it ignores a file's content type."""
     values = {name: decode(value) for name, value in call.parameters.values.items()}
-    files = {name: (one.name, one.content) for name, one in call.parameters.files.items()}
+    files = {name: (file.name, file.content) for name, file in call.parameters.files.items()}
     return call.method, values, files
 
 
@@ -205,18 +207,18 @@ def decode(value: object) -> object:
         return value
 
 
-async def test_each_call_says_what_the_library_says() -> None:
-    """And there is no call of ours that is not among these."""
+async def test_each_call_equals_the_librarys() -> None:
+    """Every call of ours is among these."""
     async with Emulator(clock=ManualClock()) as telegram, bot_of(telegram) as bot:
-        # So that no webhook is called, and nothing is tried in a second form.
+        # So no webhook is called, and no message is retried in another form.
         posts = ("sendMessage", "sendDocument", "sendRichMessage", "sendRichMessageDraft")
         for method in ("setWebhook", *posts):
             telegram.will(method, TooMany(retry_after_s=1), times=None)
         telegram.person("Ann", id_=ANN).says("hi")
         settings = SETTINGS.model_copy(update={"api_base_url": telegram.url})
         account = Account("telegram", settings, {"token": telegram.token})
-        said = await made(telegram, ours(account))
+        ours_sent = await received_calls(telegram, ours(account))
         await account.http.aclose()
-        assert said == await made(telegram, theirs(bot))
+        assert ours_sent == await received_calls(telegram, theirs(bot))
     source = "".join(path.read_text() for path in Path(product.__file__).parent.glob("*.py"))
-    assert {method for method, *_ in said} == set(re.findall(METHOD, source))
+    assert {method for method, *_ in ours_sent} == set(re.findall(METHOD, source))

@@ -1,4 +1,4 @@
-"""The terminal's clients: told everything once, told "received" late, and never waited for."""
+"""The terminal's clients: each item once, "received" only when stored, and no waiting for them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -36,7 +36,7 @@ from zeroclaw.cli.chat.screen import View
 Line = Mapping[str, object]
 Serve = Callable[[LineStream], Awaitable[None]]
 DEFAULTS = LocalSettings()
-HERE = Address(channel="terminal", account="local", chat="operator", direct=True)
+ADDRESS = Address(channel="terminal", account="local", chat="operator", direct=True)
 KEY = "0123456789abcdef"
 SAY: Line = {"type": "say", "id": KEY, "text": "hi"}
 HELLO: Line = {"type": "hello", "after": ""}
@@ -80,8 +80,8 @@ class Socket:
         return line
 
 
-class Door:
-    """Admission, as it was called."""
+class RecordingAdmit:
+    """An `admit` that records its envelopes."""
 
     def __init__(self, answer: Admission | Exception | None = None) -> None:
         self.answer: Admission | Exception = answer or Accepted()
@@ -98,7 +98,7 @@ class Door:
 
 
 class Place(NoMount):
-    """All that the channel is handed: a mount, a transcript, a log."""
+    """Everything that the channel needs: a mount, a transcript, a log."""
 
     def __init__(self) -> None:
         self.serves: dict[str, Serve] = {}
@@ -114,7 +114,7 @@ class Place(NoMount):
 
     def channel(self, settings: object = DEFAULTS) -> TerminalChannel:
         async def transcript(address: Address, after: str) -> tuple[TranscriptItem, ...]:
-            assert address == HERE
+            assert address == ADDRESS
             self.asked.append(after)
             await self.reading.wait()
             if self.fault is not None:
@@ -172,15 +172,15 @@ def item(text: str, *, draft: bool = False, key: str = "k1", cursor: str = "c1")
     )
 
 
-async def test_a_client_begins_with_what_stands_and_goes_on_live() -> None:
-    """P1: whoever attaches late has missed nothing."""
+async def test_a_client_starts_with_a_snapshot_and_continues_live() -> None:
+    """P1: a client that attaches late misses nothing."""
     place, socket = Place(), Socket()
     place.transcript = (item("earlier"),)
     channel = place.channel()
-    async with receiving(channel, place, Door(), socket):
+    async with receiving(channel, place, RecordingAdmit(), socket):
         socket.write({"type": "hello", "after": "c0"})
         begin = [await socket.shown.get() for _ in range(3)]
-        await channel.send(HERE, outgoing(channel, "now", "k2"))
+        await channel.send(ADDRESS, outgoing(channel, "now", "k2"))
         live = await socket.shown.get()
     assert place.asked == ["c0"]
     assert [line["type"] for line in begin] == ["snapshot", "item", "live"]
@@ -188,9 +188,9 @@ async def test_a_client_begins_with_what_stands_and_goes_on_live() -> None:
     assert (live["text"], live["cursor"], live["id"]) == ("now", "", "k2")
 
 
-async def test_received_is_told_only_when_the_event_is_stored() -> None:
-    """P1: before `admit` returned nothing is told, to anybody."""
-    place, socket, other, door = Place(), Socket(), Socket(), Door()
+async def test_received_is_sent_only_when_the_event_is_stored() -> None:
+    """P1: no client gets it before `admit` has returned."""
+    place, socket, other, door = Place(), Socket(), Socket(), RecordingAdmit()
     door.open.clear()
     async with receiving(place.channel(), place, door, socket, other):
         socket.write(HELLO, SAY)
@@ -205,9 +205,9 @@ async def test_received_is_told_only_when_the_event_is_stored() -> None:
     assert (shown["id"], shown["kind"], shown["text"]) == (f"person/{KEY}", "person", "hi")
 
 
-async def test_a_reply_stands_below_its_command_for_every_client() -> None:
-    """The outbox sends it as soon as both are stored, and so before `admit` has returned."""
-    place, socket, other, door = Place(), Socket(), Socket(), Door()
+async def test_a_reply_follows_its_command_for_every_client() -> None:
+    """The outbox sends it as soon as both are stored, before `admit` has returned."""
+    place, socket, other, door = Place(), Socket(), Socket(), RecordingAdmit()
     channel = place.channel()
     door.open.clear()
     async with receiving(channel, place, door, socket, other), asyncio.TaskGroup() as outbox:
@@ -215,15 +215,15 @@ async def test_a_reply_stands_below_its_command_for_every_client() -> None:
         other.write(HELLO)
         await other.next("live")
         await place.clock.settle()
-        outbox.create_task(channel.send(HERE, outgoing(channel, "the list")))
+        outbox.create_task(channel.send(ADDRESS, outgoing(channel, "the list")))
         await place.clock.settle()
         door.open.set()
         shown = [(await other.next("item"))["text"] for _ in range(2)]
     assert shown == ["/help", "the list"]
 
 
-async def test_what_waits_to_be_stored_as_the_channel_closes_is_to_be_sent_again() -> None:
-    place, door = Place(), Door()
+async def test_an_event_pending_at_the_close_must_be_sent_again() -> None:
+    place, door = Place(), RecordingAdmit()
     channel = place.channel()
     door.open.clear()
     async with asyncio.TaskGroup() as group:
@@ -233,9 +233,9 @@ async def test_what_waits_to_be_stored_as_the_channel_closes_is_to_be_sent_again
             waits = group.create_task(channel.take("say", Message(id="b" * 16, text="ho")))
             await place.clock.settle()
         door.open.set()
-    taken = waits.result()
-    assert isinstance(taken, RefusedPost)
-    assert taken.again
+    answer = waits.result()
+    assert isinstance(answer, RefusedPost)
+    assert answer.again
 
 
 @pytest.mark.parametrize(
@@ -251,159 +251,159 @@ async def test_what_waits_to_be_stored_as_the_channel_closes_is_to_be_sent_again
     ],
 )
 async def test_every_event_gets_one_answer(answer: Admission | Exception, expected: Line) -> None:
-    """A client that writes an event again is answered as before."""
+    """A repeated event gets the same answer."""
     place, socket = Place(), Socket()
-    async with receiving(place.channel(), place, Door(answer), socket):
+    async with receiving(place.channel(), place, RecordingAdmit(answer), socket):
         socket.write(SAY, HELLO)
         while (line := await socket.shown.get())["type"] not in {"received", "refused"}:
             pass
     assert line == expected
 
 
-async def test_a_line_that_cannot_be_read_is_told_why_and_ends_nothing() -> None:
+async def test_an_unreadable_line_gets_a_reason_and_the_client_stays() -> None:
     """P10."""
     place, socket = Place(), Socket()
-    async with receiving(place.channel(), place, Door(), socket):
+    async with receiving(place.channel(), place, RecordingAdmit(), socket):
         socket.write(HELLO, {"type": "say", "id": KEY[::-1], "text": ""}, SAY)
         refused = await socket.next("refused")
         await socket.next("received")
     assert refused["why"] == "the message is empty"
 
 
-async def test_sending_to_nobody_succeeds_and_the_id_is_the_key() -> None:
+async def test_sending_without_clients_succeeds_and_the_id_is_the_key() -> None:
     """A repeated send shows one message, because it has one id."""
     channel = Place().channel()
-    first = await channel.send(HERE, outgoing(channel, "a"))
-    again = await channel.send(HERE, outgoing(channel, "a"))
-    assert first == again == MessageRef(address=HERE, message="k1")
+    first = await channel.send(ADDRESS, outgoing(channel, "a"))
+    again = await channel.send(ADDRESS, outgoing(channel, "a"))
+    assert first == again == MessageRef(address=ADDRESS, message="k1")
     await channel.edit(first, outgoing(channel, "b"))
     await channel.delete(first)
-    await channel.typing(HERE)
+    await channel.typing(ADDRESS)
 
 
-async def test_every_client_is_told() -> None:
-    place, one, two = Place(), Socket(), Socket()
+async def test_every_client_gets_every_item() -> None:
+    place, client, other = Place(), Socket(), Socket()
     channel = place.channel()
-    async with receiving(channel, place, Door(), one, two):
-        one.write(HELLO)
-        two.write(HELLO)
-        await one.next("live")
-        await two.next("live")
-        ref = await channel.send(HERE, outgoing(channel, "a", draft=True))
-        first = await one.next("item"), await two.next("item")
+    async with receiving(channel, place, RecordingAdmit(), client, other):
+        client.write(HELLO)
+        other.write(HELLO)
+        await client.next("live")
+        await other.next("live")
+        ref = await channel.send(ADDRESS, outgoing(channel, "a", draft=True))
+        first = await client.next("item"), await other.next("item")
         await channel.edit(ref, outgoing(channel, "ab"))
-        second = await one.next("item"), await two.next("item")
+        second = await client.next("item"), await other.next("item")
     assert first[0] == first[1]
     assert second[0] == second[1]
 
 
-async def test_a_slow_client_skips_frames_and_sees_the_last_one() -> None:
-    """P9: nobody waits for it."""
+async def test_a_slow_client_skips_frames_and_gets_the_last_one() -> None:
+    """P9: the adapter does not wait for it."""
     place, socket = Place(), Socket()
     channel = place.channel()
-    async with receiving(channel, place, Door(), socket):
+    async with receiving(channel, place, RecordingAdmit(), socket):
         socket.write(HELLO)
         await socket.next("live")
         socket.fill()
-        ref = await channel.send(HERE, outgoing(channel, "0", draft=True))
+        ref = await channel.send(ADDRESS, outgoing(channel, "0", draft=True))
         await place.clock.settle()
         for number in range(1_000):
             await channel.edit(ref, outgoing(channel, str(number), draft=True))
         socket.drain()
-        seen = [(await socket.next("item"))["text"], (await socket.next("item"))["text"]]
-    assert seen == ["0", "999"]
+        shown_texts = [(await socket.next("item"))["text"], (await socket.next("item"))["text"]]
+    assert shown_texts == ["0", "999"]
 
 
-async def test_a_client_that_lets_too_much_wait_is_cut() -> None:
-    """P9: its memory is bounded; it comes back and begins with a snapshot."""
+async def test_a_client_with_too_many_waiting_items_is_cut() -> None:
+    """P9: its memory is bounded; it reconnects and gets a snapshot."""
     place, socket = Place(), Socket(full=True)
     channel = place.channel()
     ready = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(channel.receive(Door(), ready.set))
+        task = group.create_task(channel.receive(RecordingAdmit(), ready.set))
         await ready.wait()
         client = group.create_task(as_coroutine(place.serves["chat"], socket))
         socket.write(HELLO)
         await place.clock.settle()
         for number in range(MAX_WAITING + 1):
-            await channel.send(HERE, outgoing(channel, "x", f"k{number}"))
+            await channel.send(ADDRESS, outgoing(channel, "x", f"k{number}"))
         await client
         task.cancel()
 
 
-async def test_what_comes_while_the_snapshot_is_read_is_not_lost() -> None:
-    """Between the transcript and live events there is no gap, and nothing goes backwards."""
+async def test_items_during_the_snapshot_are_not_lost() -> None:
+    """There is no gap between transcript and live events, and no item goes backwards."""
     place, socket = Place(), Socket()
     channel = place.channel()
     place.reading.clear()
     place.transcript = (item("ab", draft=True),)
-    async with receiving(channel, place, Door(), socket):
+    async with receiving(channel, place, RecordingAdmit(), socket):
         socket.write(HELLO)
         await place.clock.settle()
-        await channel.send(HERE, outgoing(channel, "a", draft=True))
-        await channel.send(HERE, outgoing(channel, "new", "k2"))
+        await channel.send(ADDRESS, outgoing(channel, "a", draft=True))
+        await channel.send(ADDRESS, outgoing(channel, "new", "k2"))
         place.reading.set()
         await socket.next("live")
         only = await socket.next("item")
         assert only["id"] == "k2"
-        await channel.send(HERE, outgoing(channel, "abc"))
+        await channel.send(ADDRESS, outgoing(channel, "abc"))
         assert (await socket.next("item"))["text"] == "abc"
 
 
-async def test_an_answer_that_ends_while_the_snapshot_is_read_ends_on_the_screen() -> None:
-    """P6: whatever else is shown meanwhile, its final text is newer than the draft that was read."""
+async def test_an_answer_that_ends_during_the_snapshot_ends_on_the_screen() -> None:
+    """P6: its final text is newer than the draft in the snapshot."""
     place, socket = Place(), Socket()
     view, channel = View(is_terminal=False, history=0), place.channel()
     place.reading.clear()
     place.transcript = (item("a", draft=True),)
-    async with receiving(channel, place, Door(), socket):
+    async with receiving(channel, place, RecordingAdmit(), socket):
         socket.write(HELLO)
         await place.clock.settle()
-        await channel.send(HERE, outgoing(channel, "ab"))
-        await channel.send(HERE, outgoing(channel, "more", "k2"))
+        await channel.send(ADDRESS, outgoing(channel, "ab"))
+        await channel.send(ADDRESS, outgoing(channel, "more", "k2"))
         place.reading.set()
         shown = [text for _ in range(5) for _, text in view.take(await socket.shown.get())]
     assert shown == ["● ab\n", "● more\n"]
     assert not view.is_drafting
 
 
-async def test_a_transcript_that_cannot_be_read_is_told() -> None:
+async def test_an_unreadable_transcript_is_reported() -> None:
     place, socket = Place(), Socket()
     place.fault = ChannelUnavailable("no")
-    async with receiving(place.channel(), place, Door(), socket):
+    async with receiving(place.channel(), place, RecordingAdmit(), socket):
         socket.write(HELLO)
         trouble = await socket.next("trouble")
     assert trouble["why"] == "the conversation can't be read right now"
 
 
-async def test_a_client_that_goes_is_forgotten() -> None:
+async def test_a_disconnected_client_is_removed() -> None:
     """By its end of file, and by a write that fails."""
-    place, left, broken = Place(), Socket(), Socket()
+    place, gone, broken = Place(), Socket(), Socket()
     channel = place.channel()
-    async with receiving(channel, place, Door(), left, broken):
-        left.write(HELLO, None)
+    async with receiving(channel, place, RecordingAdmit(), gone, broken):
+        gone.write(HELLO, None)
         broken.write(HELLO)
         await broken.next("live")
         broken.gone = True
-        await channel.send(HERE, outgoing(channel, "a"))
-        await left.ended.wait()
+        await channel.send(ADDRESS, outgoing(channel, "a"))
+        await gone.ended.wait()
         await broken.ended.wait()
 
 
-async def test_one_client_too_many_is_told_so() -> None:
+async def test_one_client_too_many_gets_an_error() -> None:
     place = Place()
     channel, sockets = place.channel(), [Socket() for _ in range(MAX_READERS + 1)]
-    async with receiving(channel, place, Door(), *sockets):
+    async with receiving(channel, place, RecordingAdmit(), *sockets):
         assert "too many clients" in str((await sockets[-1].next("trouble"))["why"])
 
 
 async def test_a_channel_that_stops_cuts_its_clients_and_can_receive_again() -> None:
-    """The supervisor starts it again, and clients come back."""
+    """The supervisor starts it again, and clients reconnect."""
     place, channel = Place(), None
     channel = place.channel()
     for _ in range(2):
         socket = Socket()
-        async with receiving(channel, place, Door(), socket):
+        async with receiving(channel, place, RecordingAdmit(), socket):
             socket.write(HELLO)
             await socket.next("live")
     await channel.aclose()
@@ -413,10 +413,10 @@ async def test_a_channel_that_stops_cuts_its_clients_and_can_receive_again() -> 
     assert "it is closing" in str((await late.next("trouble"))["why"])
 
 
-async def test_what_a_terminal_cannot_do_is_refused() -> None:
-    """Nothing is silently ignored."""
+async def test_unsupported_calls_are_refused() -> None:
+    """No call is silently ignored."""
     channel = Place().channel()
-    ref = MessageRef(address=HERE, message="k1")
+    ref = MessageRef(address=ADDRESS, message="k1")
     elsewhere = Address(channel="terminal", account="local", chat="other")
     in_thread = Address(channel="terminal", account="local", chat="operator", thread="t")
     with pytest.raises(ChannelRejected):
@@ -427,7 +427,7 @@ async def test_what_a_terminal_cannot_do_is_refused() -> None:
         await channel.edit(ref, outgoing(channel, "x" * 60_001))
     with pytest.raises(NotSupported):
         await channel.fetch(Attachment(reference="r", name="n", media_type="t"), max_bytes=9)
-    assert channel.direct_address("operator") == HERE
+    assert channel.direct_address("operator") == ADDRESS
     assert channel.direct_address("ann") is None
 
 

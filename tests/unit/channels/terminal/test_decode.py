@@ -8,38 +8,38 @@ from channels._local.decode import RefusedPost, envelope
 from channels.terminal.decode import Hello, line
 from zeroclaw import Address, ApprovalId, Envelope, MessageRef, Pressed, Said, Sender
 
-HERE = Address(channel="terminal", account="local", chat="operator", direct=True)
+ADDRESS = Address(channel="terminal", account="local", chat="operator", direct=True)
 ME = Sender(id="operator", verified=True, display="operator")
 KEY = "0123456789abcdef"
 
 
 def event(written: Mapping[str, object]) -> Envelope | RefusedPost:
-    found = line(written)
-    assert not isinstance(found, Hello)
+    decoded = line(written)
+    assert not isinstance(decoded, Hello)
     kind = str(written.get("type"))
-    return found if isinstance(found, RefusedPost) else envelope("terminal", kind, found)
+    return decoded if isinstance(decoded, RefusedPost) else envelope("terminal", kind, decoded)
 
 
 def test_a_message_keeps_its_text_and_its_id() -> None:
-    """The client's id is the dedup key, so that a line that is written again counts once."""
+    """The client's id is the dedup key, so a repeated line counts once."""
     assert event({"type": "say", "id": KEY, "text": " hi\nyou "}) == Envelope(
-        address=HERE, sender=ME, dedup=(f"say/{KEY}",), body=Said(text=" hi\nyou "), message=KEY
+        address=ADDRESS, sender=ME, dedup=(f"say/{KEY}",), body=Said(text=" hi\nyou "), message=KEY
     )
 
 
 def test_an_answer_names_the_card_that_was_pressed() -> None:
-    """A card whose send was never recorded becomes known by being pressed."""
+    """A press also reveals a card whose send was never recorded."""
     pressed = {"type": "press", "id": KEY, "approval": "a1", "choice": "deny", "reason": " no "}
-    found = event({**pressed, "card": "c1"})
-    assert found == Envelope(
-        address=HERE,
+    pressed_event = event({**pressed, "card": "c1"})
+    assert pressed_event == Envelope(
+        address=ADDRESS,
         sender=ME,
         dedup=(f"press/{KEY}",),
         body=Pressed(
             approval=ApprovalId("a1"),
             choice="deny",
             reason="no",
-            card=MessageRef(address=HERE, message="c1"),
+            card=MessageRef(address=ADDRESS, message="c1"),
         ),
     )
     bare = event(pressed)
@@ -76,8 +76,6 @@ def test_a_hello_names_a_cursor() -> None:
         ),
     ],
 )
-def test_a_line_that_is_no_event_is_told_why(
-    written: dict[str, object], expected: RefusedPost
-) -> None:
+def test_an_invalid_line_gets_a_reason(written: dict[str, object], expected: RefusedPost) -> None:
     """P10."""
     assert event(written) == expected

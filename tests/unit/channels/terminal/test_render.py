@@ -61,19 +61,19 @@ ENDED = Ending(approval=ApprovalId("a1"), how="denied", by="ann", at=NOW, reason
         ("grüße 😀", "grüße 😀"),
     ],
 )
-def test_what_a_terminal_obeys_is_shown_instead(text: str, shown: str) -> None:
-    """A model or a tool can't move the cursor, hide a line or turn text round."""
+def test_control_characters_are_shown_escaped(text: str, shown: str) -> None:
+    """A model or a tool can't move the cursor, hide a line or reverse text."""
     assert markdown(text) == Rendered(body=shown, plain=shown)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))
-def test_making_visible_twice_changes_nothing(text: str) -> None:
+def test_escaping_twice_changes_nothing(text: str) -> None:
     once = visible(text)
     assert visible(once) == once
     assert all(sign.isprintable() or sign not in "\x1b\x9b\x08\r\x7f\u202e" for sign in once)
 
 
-def test_a_message_comes_whole_under_its_id() -> None:
+def test_a_message_is_whole_under_its_id() -> None:
     outgoing = Outgoing(rendered=Rendered(body="*hi*", plain="hi"), key="k1", draft=True)
     assert line(bot("k1", outgoing, NOW)) == {
         "type": "item",
@@ -88,8 +88,8 @@ def test_a_message_comes_whole_under_its_id() -> None:
     assert bot("k1", plain, NOW).text == "hi"
 
 
-def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
-    """What may be pressed, until when, and what came of it (P5)."""
+def test_a_card_shows_the_whole_call_and_its_outcome() -> None:
+    """The choices, the deadline, and the outcome (P5)."""
     shown = line(card("c1", outcome(ENDED, calls=(call(1), call(2))), NOW))["card"]
     assert shown == {
         "language": "en",
@@ -132,7 +132,7 @@ def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 3])
 def test_the_longest_lines_fit_the_socket(calls: int) -> None:
-    """What is left out of a card is said on it."""
+    """The card says what is left out."""
     long = tuple(call(number, "\x9b" * 1_000_000) for number in range(calls))
     item = card("c1", outcome(calls=long), NOW)
     assert len(json.dumps(line(item))) < LONGEST_LINE
@@ -145,7 +145,7 @@ def test_the_longest_lines_fit_the_socket(calls: int) -> None:
     assert CAPABILITIES.max_length < MAX_CHARS
 
 
-def test_small_things_are_told_in_small_lines() -> None:
+def test_minor_events_are_short_lines() -> None:
     assert line(Gone(id="k1")) == {"type": "gone", "id": "k1"}
     assert line(Typing()) == {"type": "typing"}
     assert line(Received(id="i", toast="ok\x1b")) == {"type": "received", "id": "i", "toast": "ok␛"}

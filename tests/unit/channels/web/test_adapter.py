@@ -38,7 +38,7 @@ KEY = "made-by-page"
 
 @dataclass(kw_only=True)
 class Running:
-    """A served channel and whatever stands around it."""
+    """A served channel with its surroundings."""
 
     channel: Channel
     client: httpx.AsyncClient
@@ -52,7 +52,7 @@ class Running:
         await self.channel.send(OPERATOR, Outgoing(rendered=rendered, key=key, draft=draft))
 
     def keep(self, text: str, key: str, *, draft: bool = False) -> None:
-        """Put a message where the store keeps it."""
+        """Put a message into the transcript."""
         item = TranscriptItem(
             cursor=str(len(self.transcript.items)), kind="bot", key=key, ref=key,
             text=text, at=EPOCH, draft=draft,
@@ -94,10 +94,8 @@ async def test_a_page_that_opens_mid_draft_gets_the_whole_draft_and_then_goes_on
             assert page.texts() == ["The answer is 42."]
 
 
-async def test_what_is_sent_while_the_snapshot_is_read_is_neither_lost_nor_doubled(
-    tmp_path: Path,
-) -> None:
-    """Events from the moment of asking are kept, and those that the snapshot has are dropped."""
+async def test_events_during_the_snapshot_are_neither_lost_nor_repeated(tmp_path: Path) -> None:
+    """Events from the start of the read are kept, except those that the snapshot has."""
     async with running(tmp_path) as web:
         web.keep("ended", "old")
         web.keep("The answer", "draft", draft=True)
@@ -114,7 +112,7 @@ async def test_what_is_sent_while_the_snapshot_is_read_is_neither_lost_nor_doubl
             assert page.names == ["snapshot", "item", "item"]
 
 
-async def test_a_page_that_comes_back_finds_what_it_missed(tmp_path: Path) -> None:
+async def test_a_returning_page_gets_what_it_missed(tmp_path: Path) -> None:
     async with running(tmp_path) as web:
         async with following(web.client) as page:
             await page.hear_until("snapshot")
@@ -125,7 +123,7 @@ async def test_a_page_that_comes_back_finds_what_it_missed(tmp_path: Path) -> No
             assert page.texts() == ["said meanwhile"]
 
 
-async def test_a_second_page_sees_what_was_typed_in_the_first(tmp_path: Path) -> None:
+async def test_a_second_page_shows_messages_of_the_first(tmp_path: Path) -> None:
     async with running(tmp_path) as web, following(web.client) as other:
         await other.hear_until("snapshot")
         assert (await web.post("hello")).json() == {"status": "accepted", "toast": ""}
@@ -134,8 +132,8 @@ async def test_a_second_page_sees_what_was_typed_in_the_first(tmp_path: Path) ->
         await other.hear_until("item", id="person/another-id", text="/deny 2 no")
 
 
-async def test_a_message_that_is_posted_again_is_answered_the_same(tmp_path: Path) -> None:
-    """The page posts until it is told; the daemon takes the message once. S2-02."""
+async def test_a_repeated_post_gets_the_same_answer(tmp_path: Path) -> None:
+    """The page posts until it is confirmed; the daemon admits the message once. S2-02."""
     async with running(tmp_path) as web:
         first = await web.post("hello")
         again = await web.post("hello")
@@ -143,7 +141,7 @@ async def test_a_message_that_is_posted_again_is_answered_the_same(tmp_path: Pat
     assert len(web.desk.stored) == 1
 
 
-async def test_a_pasted_log_goes_whole(tmp_path: Path) -> None:
+async def test_a_pasted_log_is_sent_whole(tmp_path: Path) -> None:
     async with running(tmp_path) as web:
         text = "0123456789\n" * 50_000
         assert (await web.post(text)).status_code == 200
@@ -151,7 +149,7 @@ async def test_a_pasted_log_goes_whole(tmp_path: Path) -> None:
     assert getattr(envelope.body, "text", "") == text
 
 
-async def test_what_could_not_be_stored_is_not_confirmed_and_shown_nowhere(tmp_path: Path) -> None:
+async def test_an_unstored_message_is_neither_confirmed_nor_shown(tmp_path: Path) -> None:
     async with running(tmp_path) as web, following(web.client) as page:
         await page.hear_until("snapshot")
         web.desk.fault = ChannelUnavailable("the disk is full at /secret/place")
@@ -187,7 +185,7 @@ async def test_the_answer_of_ingress_goes_back_to_the_page(
             assert (await client.post("/web/answers", json=press)).json() == answer
 
 
-async def test_what_cannot_be_read_is_refused_in_a_line(tmp_path: Path) -> None:
+async def test_an_unreadable_post_is_refused_in_one_line(tmp_path: Path) -> None:
     async with running(tmp_path) as web:
         refused = await web.client.post("/web/messages", json={"id": KEY})
         assert (refused.status_code, refused.json()) == (422, {"error": "text: field required"})
@@ -201,9 +199,7 @@ async def test_open_pages_are_pinged_by_the_clock(tmp_path: Path) -> None:
         assert page.pings == 1
 
 
-async def test_a_transcript_that_cannot_be_read_is_told_and_the_page_comes_back(
-    tmp_path: Path,
-) -> None:
+async def test_an_unreadable_transcript_is_reported_and_the_page_reconnects(tmp_path: Path) -> None:
     async with running(tmp_path) as web:
         web.transcript.fault = ChannelUnavailable("the store is away")
         async with following(web.client) as page:
@@ -232,8 +228,8 @@ async def test_the_pages_files_are_served_and_nothing_else(tmp_path: Path) -> No
     }
 
 
-async def test_the_page_asks_for_nothing_from_elsewhere_and_runs_nothing_inline() -> None:
-    """What the content security policy forbids is not in the files."""
+async def test_the_page_loads_nothing_foreign_and_runs_nothing_inline() -> None:
+    """The files contain nothing that the content security policy forbids."""
     page = Path(manifest.__file__).parent / "page"
     index = (page / "index.html").read_text(encoding="utf-8")
     assert "style=" not in index
@@ -246,7 +242,7 @@ async def test_the_page_asks_for_nothing_from_elsewhere_and_runs_nothing_inline(
     assert "eval(" not in scripts
 
 
-async def test_a_place_that_is_not_here_is_refused(tmp_path: Path) -> None:
+async def test_an_unknown_address_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path) as web:
         elsewhere = replace(OPERATOR, chat="somebody")
         with pytest.raises(ChannelRejected):
@@ -275,17 +271,17 @@ async def test_when_the_channel_ends_open_pages_end_and_posts_are_not_confirmed(
     assert desk.arrived == []
 
 
-DOORS = ("GET /", "GET /events", "GET /app.js", "GET /sent/key", "POST /messages", "POST /answers")
+ROUTES = ("GET /", "GET /events", "GET /app.js", "GET /sent/key", "POST /messages", "POST /answers")
 
 
-@pytest.mark.parametrize("door", [*DOORS, "POST /files/made-by-page"])
-async def test_a_stranger_knocks_in_vain_and_learns_nothing(door: str, tmp_path: Path) -> None:
-    """Without a login each door gives one answer, whatever stands in the chat. P4, S2-03."""
-    method, _, path = door.partition(" ")
-    async with running(tmp_path) as here:
-        here.keep("the operator's own", "k1")
+@pytest.mark.parametrize("route", [*ROUTES, "POST /files/made-by-page"])
+async def test_a_stranger_gets_nothing_from_any_path(route: str, tmp_path: Path) -> None:
+    """Without a login each path has one answer, whatever is in the chat. P4, S2-03."""
+    method, _, path = route.partition(" ")
+    async with running(tmp_path) as served:
+        served.keep("the operator's own", "k1")
         outside = {"cookie": "zeroclaw_session=guessed"}
-        async with visiting(here.listener, logged_in=False) as stranger:
+        async with visiting(served.listener, logged_in=False) as stranger:
             nowhere = await stranger.get("/nothing")
             for headers in ({}, outside):
                 answer = await stranger.request(
@@ -293,20 +289,18 @@ async def test_a_stranger_knocks_in_vain_and_learns_nothing(door: str, tmp_path:
                 )
                 assert (answer.status_code, answer.content) == (401, nowhere.content)
         assert "operator's own" not in nowhere.text
-        assert here.desk.arrived == []
+        assert served.desk.arrived == []
 
 
-async def test_a_page_of_another_site_says_nothing_in_the_name_of_who_is_logged_in(
-    tmp_path: Path,
-) -> None:
-    """The browser sends the login along, and says where it is told to. P4, S2-03."""
-    async with running(tmp_path) as here:
+async def test_a_page_of_another_site_can_not_post_for_the_logged_in_person(tmp_path: Path) -> None:
+    """The browser sends the login along, and the requesting site. P4, S2-03."""
+    async with running(tmp_path) as served:
         for site in ("cross-site", "same-site"):
             for path in ("messages", "answers"):
-                answer = await here.client.post(
+                answer = await served.client.post(
                     f"/web/{path}",
                     json={"id": KEY, "text": "let me in"},
                     headers={"sec-fetch-site": site},
                 )
                 assert answer.status_code == 403
-        assert here.desk.arrived == []
+        assert served.desk.arrived == []

@@ -8,7 +8,7 @@ from channels._local.decode import Press, RefusedPost, envelope, read
 from channels.web import decode
 from zeroclaw import Address, ApprovalId, Envelope, MessageRef, Pressed, Said, Sender
 
-HERE = Address(channel="web", account="local", chat="operator", direct=True)
+ADDRESS = Address(channel="web", account="local", chat="operator", direct=True)
 ME = Sender(id="operator", verified=True, display="operator")
 KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
@@ -18,44 +18,48 @@ def body(**fields: object) -> bytes:
 
 
 def message(body: bytes) -> Envelope | RefusedPost:
-    found = read(decode.Message, body)
-    return found if isinstance(found, RefusedPost) else envelope("web", "message", found)
+    decoded = read(decode.Message, body)
+    return decoded if isinstance(decoded, RefusedPost) else envelope("web", "message", decoded)
 
 
 def answer(body: bytes) -> Envelope | RefusedPost:
-    found = read(Press, body)
-    return found if isinstance(found, RefusedPost) else envelope("web", "answer", found)
+    decoded = read(Press, body)
+    return decoded if isinstance(decoded, RefusedPost) else envelope("web", "answer", decoded)
 
 
 def test_a_message_is_from_the_operator_under_the_pages_own_id() -> None:
     assert message(body(text=" hello\n")) == Envelope(
-        address=HERE, sender=ME, dedup=(f"message/{KEY}",), body=Said(text=" hello\n"), message=KEY
+        address=ADDRESS,
+        sender=ME,
+        dedup=(f"message/{KEY}",),
+        body=Said(text=" hello\n"),
+        message=KEY,
     )
 
 
 def test_an_answer_names_approval_choice_reason_and_card() -> None:
     posted = body(approval="a", choice="deny", reason=" no ", card="c")
     assert answer(posted) == Envelope(
-        address=HERE,
+        address=ADDRESS,
         sender=ME,
         dedup=(f"answer/{KEY}",),
         body=Pressed(
             approval=ApprovalId("a"),
             choice="deny",
             reason="no",
-            card=MessageRef(address=HERE, message="c"),
+            card=MessageRef(address=ADDRESS, message="c"),
         ),
     )
 
 
 def test_an_answer_may_be_given_without_reason_and_card() -> None:
-    found = answer(body(approval="a", choice="once"))
-    assert isinstance(found, Envelope)
-    assert found.body == Pressed(approval=ApprovalId("a"), choice="once")
+    pressed = answer(body(approval="a", choice="once"))
+    assert isinstance(pressed, Envelope)
+    assert pressed.body == Pressed(approval=ApprovalId("a"), choice="once")
 
 
 @pytest.mark.parametrize(
-    ("posted", "why"),
+    ("posted", "reason"),
     [
         (b"", "body: invalid json"),
         (b"[]", "body: input should be"),
@@ -69,12 +73,12 @@ def test_an_answer_may_be_given_without_reason_and_card() -> None:
         (b"\xff", "body: invalid json"),
     ],
 )
-def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
-    """Which field, and what is wrong with it (P10)."""
-    found = message(posted)
-    assert isinstance(found, RefusedPost)
-    assert found.reason.startswith(why)
-    assert "\n" not in found.reason
+def test_an_invalid_message_is_refused_in_one_line(posted: bytes, reason: str) -> None:
+    """The line names the field and its fault (P10)."""
+    refused = message(posted)
+    assert isinstance(refused, RefusedPost)
+    assert refused.reason.startswith(reason)
+    assert "\n" not in refused.reason
 
 
 @pytest.mark.parametrize(
@@ -86,5 +90,5 @@ def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
         {"approval": "a"},
     ],
 )
-def test_what_is_no_answer_is_refused(fields: dict[str, object]) -> None:
+def test_an_invalid_answer_is_refused(fields: dict[str, object]) -> None:
     assert isinstance(answer(body(**fields)), RefusedPost)

@@ -70,7 +70,7 @@ def test_a_named_link_keeps_the_brackets_of_its_address(address: str) -> None:
     ],
 )
 def test_a_label_that_names_another_site_is_no_link(link: str) -> None:
-    """Both addresses are read, and neither can be pressed."""
+    """Both addresses are shown, and neither can be pressed."""
     assert written(link) == [f"<p>{link}</p>"]
 
 
@@ -84,7 +84,7 @@ def test_a_label_that_names_its_own_site_or_none_is_a_link(label: str) -> None:
     ]
 
 
-def test_the_columns_of_a_table_are_aligned_as_it_says() -> None:
+def test_the_columns_of_a_table_have_its_alignment() -> None:
     table = "| a | b | c | d |\n|---|:-:|--:|:--|\n| 1 | 2 | 3 | 4 | 5 |"
     head = "<tr><th>a</th><th align=center>b</th><th align=right>c</th><th align=left>d</th></tr>"
     row = (
@@ -97,13 +97,13 @@ def test_the_columns_of_a_table_are_aligned_as_it_says() -> None:
 
 
 def test_headings_skip_no_level() -> None:
-    """The page's title is the first; people who listen to a page go by them."""
-    made = written("## a\n#### b\n## c\n### d\n# e\n###### f")
-    assert [one[1:3] for one in made] == ["h2", "h3", "h2", "h3", "h2", "h3"]
+    """The page's title is the first; screen readers navigate by headings."""
+    blocks = written("## a\n#### b\n## c\n### d\n# e\n###### f")
+    assert [block[1:3] for block in blocks] == ["h2", "h3", "h2", "h3", "h2", "h3"]
 
 
 def test_the_boxes_of_a_task_list_are_ticked_or_empty() -> None:
-    """As GitHub shows them; a link or a word in brackets is none."""
+    """As GitHub shows them; a link or a word in brackets is not a box."""
     tasks = "- [x] eggs\n- [ ] milk\n- [y] x\n- [x](https://a.example/)"
     boxes = "<li>☑ eggs</li><li>☐ milk</li><li>[y] x</li>"
     assert written(tasks) == [f"<ul>{boxes}<li><a href=https://a.example/>x</a></li></ul>"]

@@ -10,7 +10,7 @@ from channels._local.render import Event, Gone, Typing, adds_to, event_data, fil
 from channels.web import render
 from channels.web.render import frame
 from tests.fakes.manual_clock import EPOCH
-from tests.unit.channels.local.test_local import ASKED, CALL, CARD, DRAFT, FINAL, MINE
+from tests.unit.channels.local.test_local import CALL, CARD, CARD_ITEM, DRAFT, FINAL, MINE
 from zeroclaw import CardWords, Ending, Outcome, OutgoingFile, SentFile, TranscriptItem
 from zeroclaw.sse import SseState, feed
 from zeroclaw.value import replace
@@ -43,7 +43,7 @@ def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
             },
         ),
         (
-            replace(ASKED, outcome=ENDED),
+            replace(CARD_ITEM, outcome=ENDED),
             "item",
             {
                 "id": "c",
@@ -84,55 +84,55 @@ def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
 def test_an_event_of_the_stream_holds_the_whole_item(
     event: Event, name: str, data: dict[str, object]
 ) -> None:
-    _, (heard,) = feed(SseState(), frame(event))
-    assert (heard.name, json.loads(heard.data)) == (name, data)
+    _, (event_read,) = feed(SseState(), frame(event))
+    assert (event_read.name, json.loads(event_read.data)) == (name, data)
 
 
-def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
-    """What is approved is what was read: signs that can't be seen stand as numbers (P5)."""
+def test_no_text_on_a_card_is_hidden_or_reversed() -> None:
+    """A person approves what they read: invisible characters are shown as numbers (P5)."""
     sly = "a\u202eb\x1b\u200b"
     call = replace(CALL, tool=sly, summary=sly, arguments=sly, why=sly)
     ending = Ending(approval=CALL.approval, how="denied", by=sly, at=EPOCH, reason=sly)
     card = replace(CARD, asked_by=sly, calls=(call,))
-    item = replace(ASKED, outcome=Outcome(card=card, endings=(ending,)))
-    _, (heard,) = feed(SseState(), frame(item))
-    assert not {"\u202e", "\x1b", "\u200b"} & set(str(json.loads(heard.data)))
-    assert heard.data.count(r"\u27e8U+202E\u27e9") == 7
+    item = replace(CARD_ITEM, outcome=Outcome(card=card, endings=(ending,)))
+    _, (event_read,) = feed(SseState(), frame(item))
+    assert not {"\u202e", "\x1b", "\u200b"} & set(str(json.loads(event_read.data)))
+    assert event_read.data.count(r"\u27e8U+202E\u27e9") == 7
 
 
-def test_a_file_is_called_by_all_the_signs_of_its_name() -> None:
-    """Of the bot's and of a person's, who may not have made it: `fdp.exe` read as `exe.pdf`."""
+def test_every_character_of_a_files_name_is_shown() -> None:
+    """A file of the bot or of a person, who may not have named it: `fdp.exe` used to read as `exe.pdf`."""
     sent = SentFile(name="a\u202efdp.exe", size_bytes=1)
-    _, (heard,) = feed(SseState(), frame(replace(MINE, files=(sent.name,), sent=sent)))
-    item = json.loads(heard.data)
+    _, (event_read,) = feed(SseState(), frame(replace(MINE, files=(sent.name,), sent=sent)))
+    item = json.loads(event_read.data)
     assert [*item["files"], item["sent"]["name"]] == 2 * ["a\u27e8U+202E\u27e9fdp.exe"]
 
 
 @given(st.text(st.characters()))
 def test_no_text_breaks_the_stream(text: str) -> None:
     """Line ends, lone surrogates and what looks like a field stay inside their event."""
-    _, heard = feed(SseState(), frame(replace(FINAL, text=text)))
-    assert [json.loads(event.data)["text"] for event in heard] == [text]
+    _, events = feed(SseState(), frame(replace(FINAL, text=text)))
+    assert [json.loads(event.data)["text"] for event in events] == [text]
 
 
-def test_a_snapshot_holds_all_that_stands_and_a_trouble_says_why() -> None:
-    _, heard = feed(
-        SseState(), render.snapshot_frame("title", [MINE, ASKED]) + render.trouble_frame("why")
+def test_a_snapshot_has_all_items_and_an_error_its_reason() -> None:
+    _, events = feed(
+        SseState(), render.snapshot_frame("title", [MINE, CARD_ITEM]) + render.trouble_frame("why")
     )
-    assert [event.name for event in heard] == ["snapshot", "trouble"]
-    snapshot = json.loads(heard[0].data)
+    assert [event.name for event in events] == ["snapshot", "trouble"]
+    snapshot = json.loads(events[0].data)
     assert [item["id"] for item in snapshot["items"]] == ["person/p", "c"]
     assert snapshot["items"][1]["card"]["calls"][0]["ending"] is None
-    assert json.loads(heard[1].data) == {"why": "why"}
+    assert json.loads(events[1].data) == {"why": "why"}
 
 
 def test_a_file_of_the_bot_is_its_name_and_size_live_and_stored() -> None:
-    """Its bytes are fetched by whoever saves it."""
+    """Its bytes are fetched when a person saves it."""
     out = OutgoingFile(
         name="a.csv", media_type="text/csv", content=b"milk", key="k", caption="here"
     )
     live = file("k", out, EPOCH)
-    kept = TranscriptItem(
+    stored = TranscriptItem(
         cursor="k",
         kind="bot",
         key="k",
@@ -141,7 +141,7 @@ def test_a_file_of_the_bot_is_its_name_and_size_live_and_stored() -> None:
         at=EPOCH,
         sent=SentFile(name="a.csv", size_bytes=4),
     )
-    assert event_data(replace(kept, cursor="", at=live.at)) == event_data(live)
-    assert not adds_to(live, {"k": kept})
+    assert event_data(replace(stored, cursor="", at=live.at)) == event_data(live)
+    assert not adds_to(live, {"k": stored})
     _, [event] = feed(SseState(), frame(live))
     assert json.loads(event.data)["sent"] == {"name": "a.csv", "size": 4}

@@ -44,12 +44,12 @@ async def uploading(
     logged_in: bool = True,
     is_left: Callable[[Address], Awaitable[bool]] = never_off_the_record,
 ) -> AsyncGenerator[tuple[Channel, httpx.AsyncClient, Desk]]:
-    """A served channel with a directory of its own, and a page."""
+    """A served channel with its own directory, and a page."""
     clock, desk = ManualClock(), Desk()
-    kept = directory / "kept"
-    kept.mkdir(exist_ok=True)
+    uploads = directory / "kept"
+    uploads.mkdir(exist_ok=True)
     async with local_listener(directory, clock) as listener:
-        context = web_context(listener, Transcript(), clock, kept if keeps else None)
+        context = web_context(listener, Transcript(), clock, uploads if keeps else None)
         context = replace(context, is_off_the_record=is_left)
         channel = WebChannel(context)
         async with (
@@ -67,8 +67,8 @@ def named(reference: str = ID) -> Attachment:
     return Attachment(reference=reference, name="a.txt", media_type="")
 
 
-async def test_a_file_comes_with_the_message_that_names_it(tmp_path: Path) -> None:
-    """Uploaded before it; fetched however often, also by the next process."""
+async def test_a_file_arrives_with_the_message_that_names_it(tmp_path: Path) -> None:
+    """It is uploaded first, and can be fetched repeatedly, also by the next process."""
     async with uploading(tmp_path) as (channel, client, desk), following(client) as page:
         await page.hear_until("snapshot")
         answer = await client.post(f"/web/files/{ID}", content=b"milk")
@@ -88,8 +88,8 @@ async def test_a_file_comes_with_the_message_that_names_it(tmp_path: Path) -> No
         assert await channel.fetch(attached, max_bytes=4) == b"milk"
 
 
-async def test_a_file_that_is_not_there_is_refused_for_good(tmp_path: Path) -> None:
-    """Never uploaded, too large by now, or a name that leads elsewhere."""
+async def test_a_missing_file_is_refused_for_good(tmp_path: Path) -> None:
+    """Never uploaded, too large, or with a name that leads elsewhere."""
     (tmp_path / "secret-of-others").write_bytes(b"x")
     async with uploading(tmp_path) as (channel, client, _):
         await client.post(f"/web/files/{ID}", content=b"milk")
@@ -100,7 +100,7 @@ async def test_a_file_that_is_not_there_is_refused_for_good(tmp_path: Path) -> N
                 await channel.fetch(named(reference), max_bytes=9)
 
 
-async def test_what_is_too_large_is_not_taken(tmp_path: Path) -> None:
+async def test_a_too_large_upload_is_refused(tmp_path: Path) -> None:
     """Neither as a file nor as a message."""
     async with uploading(tmp_path) as (_, client, desk):
         large = await client.post(f"/web/files/{ID}", content=b"x" * 10_000_001)
@@ -123,7 +123,7 @@ async def test_a_stranger_uploads_nothing(tmp_path: Path) -> None:
         assert names_in(tmp_path / "kept") == []
 
 
-async def test_without_a_place_there_are_no_files(tmp_path: Path) -> None:
+async def test_without_a_directory_there_are_no_files(tmp_path: Path) -> None:
     async with uploading(tmp_path, keeps=False) as (channel, client, _):
         assert (await client.post(f"/web/files/{ID}", content=b"x")).status_code == 422
         with pytest.raises(ChannelRejected):
@@ -134,8 +134,8 @@ async def _chunks(body: bytes) -> AsyncGenerator[bytes]:
     yield body
 
 
-async def test_files_go_after_a_day_and_fetched_ones_soon(tmp_path: Path) -> None:
-    """The disk does not fill with what nobody asked for."""
+async def test_files_expire_after_a_day_and_fetched_ones_soon(tmp_path: Path) -> None:
+    """Unused uploads do not fill the disk."""
     clock = ManualClock()
     uploads = Uploads(tmp_path, clock, 100)
     await uploads.take("fetched-one", _chunks(b"a"))
@@ -153,10 +153,10 @@ async def test_files_go_after_a_day_and_fetched_ones_soon(tmp_path: Path) -> Non
     await Uploads(None, clock, 100).sweep()
 
 
-async def test_all_that_waits_has_one_bound(
+async def test_waiting_uploads_share_one_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever uploads more is told to send what they have."""
+    """Beyond it the page asks the person to send what is uploaded."""
     monkeypatch.setattr("channels.web.uploads.MAX_BYTES", 5)
     async with uploading(tmp_path) as (_, client, _):
         assert (await client.post("/web/files/file-one", content=b"xxxx")).status_code == 200
@@ -167,7 +167,7 @@ async def test_all_that_waits_has_one_bound(
 
 
 async def test_many_files_at_once_are_all_kept(tmp_path: Path) -> None:
-    """A page uploads what is dropped on it in parallel, and none trips over another's."""
+    """A page uploads dropped files in parallel, and none disturbs another."""
     uploads = Uploads(tmp_path, ManualClock(), 100)
     names = [f"dropped-{number:03}" for number in range(60)]
     async with asyncio.TaskGroup() as group:
@@ -178,8 +178,8 @@ async def test_many_files_at_once_are_all_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/files/made-by-page", "/messages", "/answers"])
-async def test_a_page_that_is_closed_while_it_sends_is_no_fault(tmp_path: Path, path: str) -> None:
-    """What came of it is dropped, and nothing is raised, which the log would show as a failure."""
+async def test_a_page_closed_during_an_upload_is_no_error(tmp_path: Path, path: str) -> None:
+    """The partial upload is dropped, and no error is raised or logged."""
     uploads, desk = Uploads(tmp_path, ManualClock(), 100), Desk()
     context = ChannelContext(
         name="web",
@@ -193,40 +193,40 @@ async def test_a_page_that_is_closed_while_it_sends_is_no_fault(tmp_path: Path, 
         directory=tmp_path,
     )
     channel = WebChannel(context)
-    asked = {"type": "http", "method": "POST", "path": path, "headers": (), "query_string": b""}
-    came: list[dict[str, object]] = [
+    scope = {"type": "http", "method": "POST", "path": path, "headers": (), "query_string": b""}
+    messages: list[dict[str, object]] = [
         {"type": "http.disconnect"},
         {"type": "http.request", "body": b"mi", "more_body": True},
     ]
 
     async def receive() -> dict[str, object]:
-        return came.pop()
+        return messages.pop()
 
     async def send(_: object) -> None:
         pass
 
     with channel.serving(desk.admit):
-        await channel.application()(asked, receive, send)
+        await channel.application()(scope, receive, send)
     assert await uploads.content("made-by-page", 9) is None
     assert desk.arrived == []
 
 
-async def test_all_that_is_on_its_way_has_one_bound(
+async def test_uploads_in_progress_share_one_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is held in memory, so nobody may begin a hundred uploads at once; one's end makes room."""
+    """They are held in memory, so a hundred uploads can't begin at once; an end makes room."""
     monkeypatch.setattr("channels.web.uploads.MAX_BYTES", 5)
     uploads = Uploads(tmp_path, ManualClock(), 4)
-    begun, goes_on = asyncio.Event(), asyncio.Event()
+    has_begun, goes_on = asyncio.Event(), asyncio.Event()
 
     async def slowly() -> AsyncGenerator[bytes]:
         yield b"mil"
-        begun.set()
+        has_begun.set()
         await goes_on.wait()
 
     async with asyncio.TaskGroup() as group:
         first = group.create_task(uploads.take("slow-one", slowly()))
-        await begun.wait()
+        await has_begun.wait()
         with pytest.raises(UploadRefused, match="too many files are on their way"):
             await uploads.take("other-one", _chunks(b"xxx"))
         goes_on.set()
@@ -235,7 +235,7 @@ async def test_all_that_is_on_its_way_has_one_bound(
 
 
 class Record:
-    """Whether the page's chat is off the record, as the daemon tells an adapter."""
+    """Whether the page's chat is off the record, as the daemon reports it to an adapter."""
 
     def __init__(self, *, off: bool) -> None:
         self.off = off
@@ -245,8 +245,8 @@ class Record:
         return self.off
 
 
-async def test_what_is_uploaded_off_the_record_is_on_no_disk(tmp_path: Path) -> None:
-    """It waits in memory, is fetched as often as others are, and goes as they do."""
+async def test_an_off_the_record_upload_is_never_on_disk(tmp_path: Path) -> None:
+    """It waits in memory, can be fetched as often as others, and expires like them."""
     clock, record = ManualClock(), Record(off=True)
     uploads = Uploads(tmp_path, clock, 100, record.is_left)
     await uploads.take("fetched-one", _chunks(b"milk"))
@@ -264,10 +264,12 @@ async def test_what_is_uploaded_off_the_record_is_on_no_disk(tmp_path: Path) -> 
     assert await Uploads(tmp_path, clock, 100, record.is_left).content("waiting-one", 9) is None
 
 
-async def test_files_of_before_leave_the_disk_with_the_record(tmp_path: Path) -> None:
-    """Those that no message on record has named, before a kill and after it.
+async def test_earlier_files_leave_the_disk_when_the_chat_goes_off_the_record(
+    tmp_path: Path,
+) -> None:
+    """Files that no message on record names, before and after a kill.
 
-    The others' messages may still wait for them, however many processes are killed meanwhile.
+    The messages of the others may still be waiting, however many processes are killed.
     """
     record = Record(off=False)
     uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
@@ -288,10 +290,10 @@ async def test_files_of_before_leave_the_disk_with_the_record(tmp_path: Path) ->
         assert await later.content("named-file", 9) == b"milk"
 
 
-async def test_a_file_that_comes_as_the_record_is_left_is_taken_from_the_disk(
+async def test_a_file_stored_as_the_chat_goes_off_the_record_is_removed_from_disk(
     tmp_path: Path,
 ) -> None:
-    """Named by a message that was on record a moment ago, or on its way to the disk."""
+    """A file named by a message from just before, or being written to the disk."""
     record = Record(off=False)
     uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
 
@@ -311,7 +313,7 @@ async def test_a_file_that_comes_as_the_record_is_left_is_taken_from_the_disk(
 async def test_memory_and_disk_have_one_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Off the record a page is told to wait as well, and once more replaces a file there."""
+    """An off-the-record page has to wait as well, and a repeat replaces its file."""
     monkeypatch.setattr("channels.web.uploads.MAX_BYTES", 5)
     record = Record(off=False)
     uploads = Uploads(tmp_path, ManualClock(), 100, record.is_left)
@@ -330,7 +332,7 @@ async def test_memory_and_disk_have_one_bound(
 
 @pytest.mark.parametrize("is_known", [True, False])
 async def test_the_page_goes_off_the_record(tmp_path: Path, *, is_known: bool) -> None:
-    """As the daemon says it is; what it can't say stays off the disk as well."""
+    """As the daemon reports; if it can't, uploads stay off the disk as well."""
     record = Record(off=False)
 
     async def is_left(_: Address) -> bool:

@@ -63,7 +63,7 @@ def test_marks_are_put_in_order(
 
 
 @pytest.mark.parametrize(
-    ("text", "mark", "why"),
+    ("text", "mark", "reason"),
     [
         ("ab", (0, 3), "ends after the end of the text at UTF-16 offset 2"),
         ("ab", (-1, 1), "incorrect offset or length"),
@@ -73,8 +73,10 @@ def test_marks_are_put_in_order(
         ("\ud800", (0, 1), "strings must be encoded in UTF-8"),
     ],
 )
-def test_a_mark_outside_of_the_text_is_refused(text: str, mark: tuple[int, int], why: str) -> None:
-    with pytest.raises(Refused, match=why):
+def test_a_mark_outside_of_the_text_is_refused(
+    text: str, mark: tuple[int, int], reason: str
+) -> None:
+    with pytest.raises(Refused, match=reason):
         normalized(text, [entity("bold", *mark)])
 
 
@@ -84,7 +86,7 @@ def test_a_hundred_marks_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
+    ("value", "reason"),
     [
         ("bold", "expected an Object"),
         ({"type": "bold", "offset": "0", "length": 1}, "must be whole numbers"),
@@ -92,19 +94,24 @@ def test_a_hundred_marks_are_kept() -> None:
         ({"type": "loud", "offset": 0, "length": 1}, "unsupported type"),
     ],
 )
-def test_a_list_of_marks_is_checked(value: object, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+def test_a_list_of_marks_is_checked(value: object, reason: str) -> None:
+    with pytest.raises(Refused, match=reason):
         parse_entities([value])
 
 
-def test_a_mark_keeps_what_belongs_to_it() -> None:
+def test_a_mark_keeps_its_fields() -> None:
     value = {"type": "text_link", "offset": 0, "length": 1, "url": "http://x.org/", "else": 1}
-    (one,) = parse_entities([value])
-    assert one.to_json() == {"type": "text_link", "offset": 0, "length": 1, "url": "http://x.org/"}
+    (entity,) = parse_entities([value])
+    assert entity.to_json() == {
+        "type": "text_link",
+        "offset": 0,
+        "length": 1,
+        "url": "http://x.org/",
+    }
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "found"),
+    ("text", "kind", "marked"),
     [
         ("see https://x.org/a?b=1.", "url", "https://x.org/a?b=1"),
         ("ann@example.com", "email", "ann@example.com"),
@@ -114,21 +121,21 @@ def test_a_mark_keeps_what_belongs_to_it() -> None:
         ("😀 #news", "hashtag", "#news"),
     ],
 )
-def test_what_telegram_finds_by_itself_is_marked(text: str, kind: str, found: str) -> None:
-    (one,) = with_detected(Formatted(text=text)).entities
-    assert one == entity(kind, utf16(text[: text.index(found)]), utf16(found))
+def test_links_and_mentions_are_detected(text: str, kind: str, marked: str) -> None:
+    (detected,) = with_detected(Formatted(text=text)).entities
+    assert detected == entity(kind, utf16(text[: text.index(marked)]), utf16(marked))
 
 
-def test_nothing_is_found_in_code_and_links() -> None:
+def test_code_and_links_have_no_detection() -> None:
     marks = (entity("code", 0, 6),)
     assert with_detected(Formatted(text="/start", entities=marks)).entities == marks
     assert with_detected(Formatted(text="a/b 1@2 #1")).entities == ()
 
 
-def test_markup_beats_a_list_and_finding_can_be_left_out() -> None:
+def test_markup_beats_a_list_and_detection_can_be_disabled() -> None:
     listed: list[object] = [{"type": "bold", "offset": 0, "length": 1}]
-    plain = read_text("/a", entities=listed, parse=None, detect=False)
-    assert plain.entities == (entity("bold", 0, 1),)
+    result = read_text("/a", entities=listed, parse=None, detect=False)
+    assert result.entities == (entity("bold", 0, 1),)
     parsed = read_text("/a", entities=listed, parse=lambda text: (text, ()), detect=False)
     assert parsed.entities == ()
     assert read_text("/a", entities=None, parse=None).entities == (entity("bot_command", 0, 2),)

@@ -78,7 +78,7 @@ def test_attributes_are_read(source: str, extra: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "why"),
+    ("source", "reason"),
     [
         ("<h1>a</h1>", 'Unsupported start tag "h1" at byte offset 0'),
         ("é<b", "Unclosed start tag at byte offset 2"),
@@ -94,7 +94,7 @@ def test_attributes_are_read(source: str, extra: object) -> None:
         ("<b><i>a</i>", 'Can\'t find end tag corresponding to start tag "b"'),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(source: str, why: str) -> None:
+def test_an_error_names_its_place(source: str, reason: str) -> None:
     with pytest.raises(Refused) as raised:
         parse(source)
-    assert raised.value.description == f"Bad Request: can't parse entities: {why}"
+    assert raised.value.description == f"Bad Request: can't parse entities: {reason}"

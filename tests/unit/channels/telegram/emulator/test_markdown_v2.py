@@ -86,7 +86,7 @@ def test_a_link_to_nowhere_is_plain_text(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "why"),
+    ("source", "reason"),
     [
         ("*a", "Can't find end of Bold entity at byte offset 0"),
         ("é _a", "Can't find end of Italic entity at byte offset 3"),
@@ -114,7 +114,7 @@ def test_a_link_to_nowhere_is_plain_text(source: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(source: str, why: str) -> None:
+def test_an_error_names_its_place(source: str, reason: str) -> None:
     with pytest.raises(Refused) as raised:
         parse(source)
-    assert raised.value.description == f"Bad Request: can't parse entities: {why}"
+    assert raised.value.description == f"Bad Request: can't parse entities: {reason}"

@@ -13,8 +13,8 @@ def paragraph(text: object) -> Shape:
     return {"type": "paragraph", "text": text}
 
 
-def cell(text: object, align: str = "left", **more: object) -> Shape:
-    return {"text": text, "align": align, "valign": "middle", **more}
+def cell(text: object, align: str = "left", **extra: object) -> Shape:
+    return {"text": text, "align": align, "valign": "middle", **extra}
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def cell(text: object, align: str = "left", **more: object) -> Shape:
     ],
 )  # fmt: skip
 def test_each_tag_is_a_block_or_a_style(html: str, expected: list[Shape], shown: str) -> None:
-    found = blocks(parse(html).children)
-    assert found == expected
+    parsed_blocks = blocks(parse(html).children)
+    assert parsed_blocks == expected
     if shown:
-        assert plain(found) == shown
+        assert plain(parsed_blocks) == shown
 
 
 @pytest.mark.parametrize(
-    ("html", "why"),
+    ("html", "reason"),
     [
         ("<b>a", "end tag corresponding to start tag"),
         ("a</b>", "Unexpected end tag"),
@@ -165,8 +165,8 @@ def test_each_tag_is_a_block_or_a_style(html: str, expected: list[Shape], shown:
         ("a" * 32_769, "too long"),
     ],
 )
-def test_what_telegram_does_not_take_is_refused(html: str, why: str) -> None:
-    with pytest.raises(Refused, match=why) as caught:
+def test_unsupported_html_is_refused(html: str, reason: str) -> None:
+    with pytest.raises(Refused, match=reason) as caught:
         parse(html)
     assert caught.value.code == 400
 
@@ -184,11 +184,15 @@ def test_what_telegram_does_not_take_is_refused(html: str, why: str) -> None:
     ],
     ids=["levels", "blocks", "columns", "characters", "no span", "no number", "nothing"],
 )
-def test_as_much_as_telegram_takes_is_read(html: str) -> None:
+def test_html_up_to_the_limits_is_parsed(html: str) -> None:
     blocks(parse(html).children)
 
 
-def test_words_that_are_no_rich_text_are_none() -> None:
-    """Blocks that a test writes by hand may be odd."""
-    odd: list[object] = [7, {"type": "paragraph", "text": 7}, {"cells": [7, [{"text": ["a", {}]}]]}]
-    assert plain([*odd, {"items": [7], "blocks": 7}]) == "a"
+def test_malformed_rich_text_has_no_words() -> None:
+    """Blocks written by hand in a test may be malformed."""
+    malformed: list[object] = [
+        7,
+        {"type": "paragraph", "text": 7},
+        {"cells": [7, [{"text": ["a", {}]}]]},
+    ]
+    assert plain([*malformed, {"items": [7], "blocks": 7}]) == "a"
