@@ -3,7 +3,6 @@
 import codecs
 import os
 import secrets
-import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,7 +89,7 @@ def back_up(path: Path) -> Path:
     """
     copy = path.with_name(f"{path.name}.before")
     with refused_as(Refused, f"`{copy}` can't be written", _REMEDY), _in_place_of(copy) as new:
-        shutil.copy2(path, new)
+        _write(new, path.read_bytes(), path.stat().st_mode & 0o7777)
     return copy
 
 
