@@ -403,9 +403,9 @@ async def self_test(
     system = await asyncio.to_thread(detect, subtree)
     if isinstance(system, Broken):
         return system
-    place = await asyncio.to_thread(_make_place)
     limits = limits or Limits()
     try:
+        place = await asyncio.to_thread(_make_place)
         try:
             box = Box(workspace=place / "workspace", network=network, limits=limits)
             probe = _PROBE.format(secret=place / "secret")

@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 from ctypes.util import find_library
 from pathlib import Path
 
@@ -327,6 +328,18 @@ async def test_a_bubblewrap_without_permission_is_broken(
     assert await sandbox.self_test() == Broken(
         reason=f"the sandbox does not start, {guess}: `{output}`"
     )
+
+
+async def test_a_machine_without_room_for_the_test_has_no_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon starts all the same."""
+    make_programs(tmp_path, ("bwrap", "prlimit", "setpriv"), "exit 1")
+    monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    tested = await sandbox.self_test()
+    assert isinstance(tested, Broken)
+    assert "no such file or directory" in tested.reason
 
 
 def make_programs(directory: Path, names: tuple[str, ...], script: str) -> None:
