@@ -173,7 +173,7 @@ def _log_out_stored(place: Path) -> int:
     if not place.is_dir():
         return 0
     lock = lock_directory(place)  # held by a starting daemon too, which has read the sessions
-    with closing_descriptor(lock), refused_as(Refused, f"`{place / SESSIONS}` can't be written"):
+    with closing_descriptor(lock), refused_as(Refused, f"`{place / SESSIONS}` can't be changed"):
         return log_out_stored(place / SESSIONS)
 
 

@@ -328,9 +328,11 @@ def log_out_stored(path: Path) -> int:
     """End every session while no daemon runs; return how many were stored. Blocks.
 
     Raises:
-        OSError: The file can be read, but not written.
+        OSError: The file can't be read or written.
     """
-    logins = _stored_logins(path)
+    logins = login.Logins()
+    with suppress(FileNotFoundError, StoreUnusable):  # a daemon would find no session either
+        logins = login.read_sessions(path.read_bytes())
     if logins.sessions:
         replace_private(path, login.write_sessions(replace(logins, sessions={})))
     return len(logins.sessions)

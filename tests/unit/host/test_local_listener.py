@@ -391,6 +391,15 @@ async def test_sessions_end_while_no_daemon_runs(tmp_path: Path) -> None:
         assert (await client.get("/")).status_code == 401
 
 
+def test_sessions_that_can_not_be_read_are_not_called_ended(tmp_path: Path) -> None:
+    """The next daemon may be able to read them; those that none can read are ended already."""
+    (tmp_path / "damaged").write_bytes(b"{")
+    (tmp_path / "directory").mkdir()
+    assert log_out_stored(tmp_path / "none") == log_out_stored(tmp_path / "damaged") == 0
+    with pytest.raises(IsADirectoryError):
+        log_out_stored(tmp_path / "directory")
+
+
 async def test_a_logout_that_would_not_outlive_the_daemon_says_so(tmp_path: Path) -> None:
     async with serving(await opened(tmp_path)) as listener, visiting(listener) as client:
         (tmp_path / "sessions.new").mkdir()
