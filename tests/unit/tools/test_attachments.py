@@ -15,8 +15,10 @@ from zeroclaw.config.model import AttachmentToolSettings
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
-from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.sandbox import Broken, Limits, System, detect
+from zeroclaw.host.processes import Captured, OutputCaps, ProcessEnd
+from zeroclaw.host.sandbox import Bare, Broken, Limits, System, detect
+from zeroclaw.readers import replies
+from zeroclaw.readers.replies import Reply
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.tools import attachments
 from zeroclaw.tools.attachments import File, tools, try_reader
@@ -208,6 +210,28 @@ async def test_a_reader_that_can_not_start_is_found_before_a_file_comes(
     assert await try_reader(FOUND) == Broken(
         reason="Python or its libraries can't be read in it; check their permissions"
     )
+
+
+async def test_a_sandbox_that_failed_once_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A moment without descriptors must not leave every later file outside it, or unread."""
+    systems: list[System | Bare] = []
+
+    async def run_reader(system: System | Bare, *_: object, **__: object) -> ProcessEnd:
+        systems.append(system)
+        if len(systems) == 1:
+            message = "the program could not be started: too many open files"
+            raise ToolFailed(message)
+        head = replies.line_of(Reply(text="word"))
+        output = Captured(head=head, tail=b"", dropped_bytes=0)
+        return ProcessEnd(ending="exited", status=0, output=output, is_gone=True)
+
+    monkeypatch.setattr(attachments, "_run_reader", run_reader)
+    system = System(bwrap="/bwrap", prlimit="/prlimit", links=(), directories=())
+    reading = tool(StoredFiles(b_pdf=b"%PDF-1.7"), system)
+    outputs = [await reading.run(reading.check({"id": 1}), CONTEXT) for _ in range(2)]
+    assert [output.is_error for output in outputs] == [True, False]
+    assert outputs[0].text.endswith("too many open files")
+    assert systems == [system] * 3
 
 
 # --- PDF -----------------------------------------------------------------------------------------

@@ -188,8 +188,9 @@ class _Files(Struct, eq=False):
         if kind.reader == "none":
             noun = "transcriber" if is_audio_or_video(kind.label) else "reader"
             return ToolOutput(text=f"{head}: there is no {noun} for it", is_error=True)
-        # Tested with the first file, so that a start doesn't wait for it.
-        self._tested = self._tested or await try_reader(self.boxed)
+        # Tested with the first file, so that a start doesn't wait for it. A failure may pass.
+        if not isinstance(self._tested, System):
+            self._tested = await try_reader(self.boxed)
         if isinstance(self._tested, Broken) and kind.reader in _BOXED:
             fault = f"{head}: it is read in a sandbox only, and there is none: "
             return ToolOutput(text=fault + self._tested.reason, is_error=True)
