@@ -91,6 +91,7 @@ class Http:
                 connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self._agent},
+                trace_configs=[_WITHOUT_REDIRECTS],
             )
         return self._session
 
@@ -248,6 +249,19 @@ class Socket:
     async def aclose(self) -> None:
         """Close the connection."""
         await self._socket.close()
+
+
+async def _refuse_redirect(
+    _session: object, _context: object, hop: aiohttp.TraceRequestRedirectParams
+) -> None:
+    """Fail a websocket that is redirected: a secret may be sent over it, and no option forbids that."""
+    answer = hop.response
+    answer.close()
+    raise aiohttp.WSServerHandshakeError(answer.request_info, (), status=answer.status)
+
+
+_WITHOUT_REDIRECTS = aiohttp.TraceConfig()
+_WITHOUT_REDIRECTS.on_request_redirect.append(_refuse_redirect)
 
 
 @contextmanager

@@ -107,7 +107,7 @@ class Account:
         )
         body = as_object(parse_json(response.content))
         if response.status >= FIRST_FAILURE or body.get("ok") is not True or "result" not in body:
-            raise refused(self.name, response.status, body)
+            raise refused(self.name, response.status, body, response.headers.get("Retry-After"))
         return body["result"]
 
     async def post(

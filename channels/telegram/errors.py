@@ -67,13 +67,14 @@ _WORDINGS: Mapping[type[ChannelRejected], tuple[str, ...]] = {
 }
 
 
-def refused(name: str, status: int, body: Json) -> ZeroclawError:
+def refused(name: str, status: int, body: Json, wait: str | None = None) -> ZeroclawError:
     """Return the error to raise for a failed call.
 
     Args:
         name: The channel's name.
         status: The HTTP status.
         body: The body; untrusted.
+        wait: The answer's Retry-After header; a proxy gives no other hint.
     """
     # Without `"ok": false` the answer is not from a Bot API server; then ignore the body.
     error: Json = body if body.get("ok") is False else {}
@@ -82,7 +83,7 @@ def refused(name: str, status: int, body: Json) -> ZeroclawError:
     description = line.removeprefix("bad request: ") or str(code)
     parameters = inner(error, "parameters")
     if code == TOO_MANY or "retry_after" in parameters:
-        retry_after_s = wait_s(parameters.get("retry_after"))
+        retry_after_s = wait_s(parameters.get("retry_after", wait))
         return RateLimited(f"`{name}`: too many calls", retry_after_s=retry_after_s)
     if code < FIRST_FAILURE:
         return DeliveryUnknown(f"`{name}`: an answer that can't be read")
