@@ -112,7 +112,7 @@ def test_without_a_daemon_sessions_end_in_their_file(tmp_path: Path) -> None:
     blocked = tmp_path / f"{SESSIONS}.new"
     blocked.mkdir()
     code, _, message = run("logout", "--data-dir", str(tmp_path))
-    assert (code, f"`{file}` can't be written: is a directory" in message) == (1, True)
+    assert (code, f"`{file}` can't be changed: is a directory" in message) == (1, True)
     blocked.rmdir()
     assert run("logout", "--data-dir", str(tmp_path)) == (0, "1 browser is logged out\n", "")
     assert read_sessions(file.read_bytes()) == Logins(path="secret")
