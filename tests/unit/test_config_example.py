@@ -40,9 +40,9 @@ def flat(table: dict[str, object], path: str) -> list[tuple[str, object]]:
     """Tables and lists of tables are gone into, all else is a value."""
     found: list[tuple[str, object]] = []
     for key, value in table.items():
-        path_ = f"{path}{key}"
-        inner = None if path_ in VALUES else table_of(value)
-        found += flat(inner, f"{path_}.") if inner else [(path_, value)]
+        full_key = f"{path}{key}"
+        inner = None if full_key in VALUES else table_of(value)
+        found += flat(inner, f"{full_key}.") if inner else [(full_key, value)]
     return found
 
 
@@ -72,14 +72,14 @@ def of_model(model: type[BaseModel], path: str = "") -> dict[str, object]:
     """Every key of a model by its path, with its default as TOML would say it."""
     found: dict[str, object] = {}
     for key, field in model.model_fields.items():
-        path_ = f"{path}{key}"
+        full_key = f"{path}{key}"
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found |= of_model(inner, f"{path_}.")
+            found |= of_model(inner, f"{full_key}.")
             continue
         default = cast("object", field.get_default(call_default_factory=True))
         is_tuple = isinstance(default, tuple)
-        found[path_] = list(cast("tuple[object, ...]", default)) if is_tuple else default
+        found[full_key] = list(cast("tuple[object, ...]", default)) if is_tuple else default
     return found
 
 
@@ -117,8 +117,8 @@ def test_every_key_is_there_and_no_other() -> None:
         "channels.email.refresh_token",
         "channels.slack.signing_secret",
     }
-    for key_ in shown_apart:
-        assert f"\n# {key_.rpartition('.')[2]} = {{" in TEXT
+    for key in shown_apart:
+        assert f"\n# {key.rpartition('.')[2]} = {{" in TEXT
     statement = {f"policy.statement.{key}" for key in Statement.__struct_fields__}
     people = {f"people.{key}" for key in PersonSettings.model_fields}
     every = set(every_key(KINDS | COMMENTED)) - shown_apart

@@ -369,7 +369,7 @@ def test_what_the_page_of_a_channel_shows_is_a_configuration(name: str) -> None:
     """Each example can be pasted as it stands, and the channel stands beside those by default."""
     kind = Path(name).stem
     kinds = kinds_of([])
-    models = {name_: kinds[name_][1] for name_ in (*BY_DEFAULT, kind)}
+    models = {kind_name: kinds[kind_name][1] for kind_name in (*BY_DEFAULT, kind)}
     shown = configurations(CHANNELS[name])
     assert shown
     for config in shown:
@@ -405,8 +405,8 @@ def test_every_channel_has_a_page_that_is_found() -> None:
     """Channels of other services have a page; the two of this machine need none."""
     kinds = {Path(name).stem for name in CHANNELS}
     assert kinds == {kind for kind in kinds_of([]) if kind not in {*BY_DEFAULT, "loopback"}}
-    assert [kind_ for kind_ in kinds if f"](channels/{kind_}.md)" not in GUIDE] == []
-    assert [kind_ for kind_ in kinds if f"](docs/channels/{kind_}.md)" not in README] == []
+    assert [channel for channel in kinds if f"](channels/{channel}.md)" not in GUIDE] == []
+    assert [channel for channel in kinds if f"](docs/channels/{channel}.md)" not in README] == []
 
 
 def test_what_the_docs_name_is_there() -> None:
@@ -444,7 +444,7 @@ def test_what_the_docs_have_people_type_is_there() -> None:
         if option not in (options_of(command) if command in COMMANDS else ())
     ] == []
     commands = {
-        command_ for text in PAGES.values() for command_ in re.findall(r"`/([a-z]+)[ `]", text)
+        command for text in PAGES.values() for command in re.findall(r"`/([a-z]+)[ `]", text)
     }
     assert commands - set(chat_commands.COMMANDS) == NOT_OURS
 

@@ -177,10 +177,10 @@ def test_an_answer_may_be_as_long_as_the_window_lets_it(
     window: int | None, requested: int | None, turns: int, bound: int | str | None
 ) -> None:
     """Else an endpoint refuses the request; a quarter of the window is there in any case."""
-    inputs_ = replace(inputs(talk(turns), window=window), max_output_tokens=requested)
-    request = made(inputs_)
+    request_inputs = replace(inputs(talk(turns), window=window), max_output_tokens=requested)
+    request = made(request_inputs)
     rest = (window or 0) - request.tokens
-    assert answer_tokens(inputs_, request) == (rest if bound == "the rest" else bound)
+    assert answer_tokens(request_inputs, request) == (rest if bound == "the rest" else bound)
 
 
 def test_the_room_is_the_least_that_is_known() -> None:
@@ -359,14 +359,14 @@ def test_every_request_fits_and_pairs(
 
 def test_what_fills_the_window_adds_up() -> None:
     """The estimates of the parts are brought to the expected sum."""
-    inputs_ = inputs(
+    request_inputs = inputs(
         (*talk(2), *calls(0, 3)), start=4, tools=(TOOL,), summary="They met.", window=9_000
     )
-    whole = made(inputs_)
-    found = shares(inputs_, whole)
+    whole = made(request_inputs)
+    found = shares(request_inputs, whole)
     assert list(found) == ["prompt", "summary", "messages", "results", "tools"]
     assert whole.tokens - 5 <= sum(found.values()) <= whole.tokens
-    assert "summary" not in shares(replace(inputs_, summary=""), whole)
+    assert "summary" not in shares(replace(request_inputs, summary=""), whole)
 
 
 @pytest.mark.parametrize("group", [False, True])
@@ -385,10 +385,10 @@ def test_thirty_turns_share_their_beginning(group: bool) -> None:
         start = len(history)
         history += (UserMessage(content=f"{person}: {WORDS}{number}"),)
         for more in (calls(number, 12), (AssistantMessage(content=f"Done {number}."),)):
-            inputs_ = inputs(
+            request_inputs = inputs(
                 history, parts=(PromptPart(name="prompt", text=prompt),), start=start, window=60_000
             )
-            request = ModelRequest(messages=lay_out(inputs_).messages, tools=(TOOL,))
+            request = ModelRequest(messages=lay_out(request_inputs).messages, tools=(TOOL,))
             bodies.append(_as_read(request))
             history += more
     lost = [1 - _common(before, after) / len(before) for before, after in pairwise(bodies)]

@@ -25,8 +25,8 @@ WINDOW = 4_000
 
 
 def heavy(messages: tuple[Message, ...], window: int | None = WINDOW, **more: object) -> bool:
-    inputs_ = replace(inputs(messages, window=window), **more)
-    return is_heavy(inputs_, threshold=0.7)
+    request_inputs = replace(inputs(messages, window=window), **more)
+    return is_heavy(request_inputs, threshold=0.7)
 
 
 def summary_input(request: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -54,27 +54,27 @@ def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
 def test_without_a_window_nothing_is_heavy() -> None:
     """Only a refusal says so then; what it taught counts."""
     assert not heavy(talk(400, 4), None)
-    inputs_ = inputs(talk(400, 4), scale=Scale(overflows_at=WINDOW))
-    assert is_heavy(inputs_, threshold=0.7)
+    request_inputs = inputs(talk(400, 4), scale=Scale(overflows_at=WINDOW))
+    assert is_heavy(request_inputs, threshold=0.7)
 
 
 def test_what_can_not_be_cut_is_not_heavy() -> None:
     """Nothing would come of it: there is but the newest turn, with two rounds."""
     assert not heavy((said(1, 900),))
-    inputs_ = inputs((said(1), *calls(0, 200), *calls(1, 200)), start=0, window=WINDOW)
-    assert not is_heavy(inputs_, threshold=0.7)
+    request_inputs = inputs((said(1), *calls(0, 200), *calls(1, 200)), start=0, window=WINDOW)
+    assert not is_heavy(request_inputs, threshold=0.7)
 
 
 def test_three_tenths_of_the_room_stay() -> None:
     """As many whole turns as go in there, or none of the older ones where a person asks (S3-10)."""
     history = talk(40, 4)
-    inputs_ = inputs(history, window=WINDOW)
-    tail = kept_tail(inputs_)
+    request_inputs = inputs(history, window=WINDOW)
+    tail = kept_tail(request_inputs)
     assert tail is not None
     stays = sum(map(of_message, tail.of(history)))
-    room = WINDOW - WINDOW // 4 - fixed_of(inputs_, 0)
+    room = WINDOW - WINDOW // 4 - fixed_of(request_inputs, 0)
     assert 0.3 * room - 200 < stays <= 0.3 * room
-    assert kept_tail(inputs_, is_minimal=True) == Tail(start=len(history) - 1)
+    assert kept_tail(request_inputs, is_minimal=True) == Tail(start=len(history) - 1)
     assert kept_tail(inputs((said(1),)), is_minimal=True) is None
     unknown = kept_tail(inputs(history))
     assert unknown == Tail(start=len(history) - 1), "where no window is known, as much as can be"

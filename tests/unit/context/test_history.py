@@ -144,16 +144,16 @@ def test_what_is_shown_is_new_and_within_its_bounds(
     """Every file of a person's message is there or has its line; the rest is as it was."""
     after = shown(messages, max_files=max_files, max_bytes=max_bytes)
     people = [
-        (before, after_it)
-        for before, after_it in zip(messages, after, strict=True)
-        if isinstance(before, UserMessage) and isinstance(after_it, UserMessage) and not before.note
+        (stored, sent)
+        for stored, sent in zip(messages, after, strict=True)
+        if isinstance(stored, UserMessage) and isinstance(sent, UserMessage) and not stored.note
     ]
-    files = [file for _, after_it in people for file in after_it.files]
+    files = [file for _, sent in people for file in sent.files]
     assert len(files) <= max_files
     assert sum(file.size_bytes for file in files) <= max_bytes
-    assert not any(after_it.files for _, after_it in people[:-FILES_STAY])
-    for before, after_it in people:
-        assert len(before.files) == len(after_it.files) + after_it.content.count("is not shown")
+    assert not any(sent.files for _, sent in people[:-FILES_STAY])
+    for stored, sent in people:
+        assert len(stored.files) == len(sent.files) + sent.content.count("is not shown")
     others = [
         message for message in messages if not isinstance(message, UserMessage) or message.note
     ]
