@@ -239,15 +239,13 @@ def _put_back(copy: Path, target: Path) -> None:
 
 
 def _copy_tree(source: Path, to: Path) -> None:
-    for path in (source, *sorted(source.rglob("*"))):
-        target = to / path.relative_to(source)
-        if path.is_dir():
-            target.mkdir(mode=0o700)
-            with closing_descriptor(os.open(target, os.O_RDONLY)) as descriptor:
-                _leave_to_owner(descriptor, target.parent)
-        else:
-            with suppress(FileNotFoundError):  # a running daemon has replaced or removed it
-                _copy_file(path, target)
+    to.mkdir(mode=0o700)
+    with closing_descriptor(os.open(to, os.O_RDONLY)) as descriptor:
+        _leave_to_owner(descriptor, to.parent)
+    for path in source.iterdir():  # `rglob` leaves out what it can't read
+        copy = _copy_tree if path.is_dir() else _copy_file
+        with suppress(FileNotFoundError):  # a running daemon has replaced or removed it
+            copy(path, to / path.name)
 
 
 def _copy_file(source: Path, to: Path) -> None:

@@ -1,13 +1,15 @@
 """A store is copied while it is used, and a copy is put back while it is not."""
 
+import errno
 import os
 import resource
 import shutil
 import sqlite3
 import stat
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -15,6 +17,8 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Put, RowKind
 from zeroclaw.stores.sqlite.backup import back_up, restore
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
+
+T = TypeVar("T")
 
 FILES = ("keys.json",)
 
@@ -144,6 +148,28 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match=f"^`{data / FILE_NAME}` is not an SQLite database; "):
         back_up(data, tmp_path / "copy", files=(), progress=quietly)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_directory_that_can_not_be_read_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy without it would look whole."""
+    data = tmp_path / "data"
+    fill_store(data, "a")
+    (data / "channels" / "email").mkdir(parents=True)
+
+    def refusing(read: Callable[[str], T]) -> Callable[[str], T]:
+        def refuse(path: str) -> T:
+            if str(path).endswith("email"):
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return read(path)
+
+        return refuse
+
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
+    monkeypatch.setattr(os, "listdir", refusing(os.listdir))
+    with pytest.raises(StoreUnusable):
+        back_up(data, tmp_path / "copy", files=("channels",), progress=quietly)
 
 
 def test_an_interrupted_copy_leaves_nothing_behind(tmp_path: Path) -> None:
