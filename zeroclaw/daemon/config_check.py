@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,13 @@ from zeroclaw.daemon.extensions import open_context_providers, other_packages, t
 from zeroclaw.errors import ConfigError, Refused, ZeroclawError, system_words
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.policy import Statement, read_statements
-from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
+from zeroclaw.gate.vocabulary import (
+    Findings,
+    Vocabulary,
+    check_approvers,
+    check_names,
+    unused_roles,
+)
 from zeroclaw.host import plugins
 from zeroclaw.host.places import expand, real
 from zeroclaw.host.references import resolve, values_to_redact
@@ -319,7 +326,9 @@ def _name_findings(
     _opened(open_context_providers, faults)
     vocabulary = vocabulary_of(config, faults)
     vocabulary = replace(vocabulary, channels=(*vocabulary.channels, *broken))
-    findings = [check_approvers(config.approvals.approvers, "approvals.approvers", vocabulary)]
+    approvers = config.approvals.approvers
+    principals = (statement.principals for statement in statements.values())
+    findings = [check_approvers(approvers, "approvals.approvers", vocabulary)]
     for path, statement in statements.items():
         findings.append(check_names(statement, path, vocabulary))
         faults += (fault for resource in statement.resources for fault in _links_in(resource, path))
@@ -327,6 +336,7 @@ def _name_findings(
         faults=(*(fault for finding in findings for fault in finding.faults), *faults),
         warnings=(
             *(warning for finding in findings for warning in finding.warnings),
+            *unused_roles(chain([f"role:{OPERATOR}"], approvers, *principals), vocabulary),
             # The other sets already allow every call, or ask about it, and ask beats allow.
             *(
                 f'{path}: it has no effect with `autonomy = "{config.autonomy}"`; choose '

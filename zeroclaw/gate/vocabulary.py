@@ -209,8 +209,17 @@ def _faults_of_principals(
             yield _Fault(f"{path}: `{principal}` names no channel of the configuration{hint}")
 
 
+def unused_roles(principals: Iterable[str], vocabulary: Vocabulary) -> Iterator[str]:
+    """Return a warning for each role of a person that none of these principals names."""
+    named = {name.removeprefix("role:") for name in principals if name.startswith("role:")}
+    for person, roles in vocabulary.people.items():
+        for role in sorted({*roles} - named):
+            hint = _suggestion(role, named)
+            yield f"people: `{person}` has the role `{role}`, but no statement names it{hint}"
+
+
 def _suggestion(name: str, names: Iterable[str]) -> str:
-    """Return the name that was probably did_you_mean, if one is near; else all names."""
+    """Return the name that was probably meant, if one is near; else all names."""
     listed = sorted(names)
     if near := did_you_mean(name, listed):
         return near

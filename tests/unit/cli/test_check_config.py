@@ -218,6 +218,22 @@ def test_a_warning_is_printed_and_is_no_fault(
     assert "warning: policy.statement[0].principals: no person has the role `guests`" in done.stdout
 
 
+def test_a_role_that_no_statement_names_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`admin` was taken for `operator`, and allowed nothing. P10."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    config = tmp_path / "c.toml"
+    ann = '[[people]]\nname = "ann"\nids = ["terminal:ann"]\nroles = ["admin", "cook"]\n'
+    cook = '[[policy.statement]]\nid = "x"\neffect = "deny"\nprincipals = ["role:cook"]\n'
+    done = checked(config, f'{ann}{cook}actions = ["tool:*"]\n')
+    warnings = [line for line in done.stdout.splitlines() if "warning: people" in line]
+    assert warnings == [
+        f"{config}: warning: people: `ann` has the role `admin`, but no statement names it; "
+        "there are `cook`, `operator`"
+    ]
+
+
 def test_email_that_verifies_no_sender_is_a_warning(tmp_path: Path) -> None:
     """Otherwise an operator notices only when answers fail; a disabled channel is not checked."""
     config, key = tmp_path / "c.toml", tmp_path / "key"
