@@ -347,6 +347,8 @@ async def _clean_up(foundation: Foundation) -> None:
         try:
             ended = await asyncio.to_thread(reap, PROCESSES.of(row))
             foundation.log("process_group_reaped", action=row.key, ended=ended)
+            if ended == "alive":
+                continue  # the next start tries again
         except RecordUnreadable as error:
             reason = str(error)
             foundation.log("process_group_unknown", action=row.key, reason=reason, level="error")

@@ -22,6 +22,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.codec import encode
 from zeroclaw.config.model import Config, RuntimeSettings
 from zeroclaw.config.validate import parse
+from zeroclaw.daemon import life
 from zeroclaw.daemon.config_check import check
 from zeroclaw.daemon.foundation import Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Hooks
@@ -30,6 +31,7 @@ from zeroclaw.errors import ConfigError, ProviderUnreachable, StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
+from zeroclaw.host.processes import Reaped
 from zeroclaw.inbound.live_config import KEY
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Query, RowKind, Store, Write
 from zeroclaw.stores.sqlite import open_store
@@ -208,8 +210,16 @@ async def test_the_daemon_runs_over_real_parts_until_it_is_stopped(tmp_path: Pat
     assert status["model"] == "scripted"
 
 
-async def test_leftover_processes_of_an_earlier_run_are_cleared(world: World) -> None:
-    """Once they are killed, or found gone (P3)."""
+@pytest.mark.parametrize(("ended", "left"), [("gone", 0), ("killed", 0), ("alive", 1)])
+async def test_leftover_processes_of_an_earlier_run_are_cleared(
+    world: World, monkeypatch: pytest.MonkeyPatch, ended: Reaped, left: int
+) -> None:
+    """Once they are killed, or found gone; the next start tries again to kill others (P3)."""
+
+    def reap(_: Spawned) -> Reaped:
+        return ended
+
+    monkeypatch.setattr(life, "reap", reap)
     start = await asyncio.to_thread(start_in, world.path)
     store = await open_store(start.places.data, clock=world.clock, log=world.facts)
     missing = Spawned(pgid=2**22 + 1, start_ticks=1, boot="another")
@@ -220,7 +230,7 @@ async def test_leftover_processes_of_an_earlier_run_are_cleared(world: World) ->
     stop.set()
     await daemon.serve(start, Hooks(on_ready=lambda _facts: None, stop=stop), Openers())
     store = await open_store(start.places.data, clock=world.clock, log=world.facts)
-    assert await store.select(Query(kind=RowKind.PROCESS)) == ()
+    assert len(await store.select(Query(kind=RowKind.PROCESS))) == left
     await store.aclose()
 
 
