@@ -382,7 +382,7 @@ async def test_a_websocket_follows_no_redirect() -> None:
     async with heard(b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n") as (elsewhere, asked):
         head = f"HTTP/1.1 302 Go\r\nContent-Length: 0\r\nLocation: {elsewhere}/a\r\n\r\n".encode()
         async with saying(head, after=b"\r\n\r\n") as url:
-            http = made(url).http
+            http = account_at(url).http
             with pytest.raises(ChannelUnavailable, match=r"reached: it answered 302$"):
                 await http.websocket(url.replace("http:", "ws:"), max_bytes=1_000)
             await http.aclose()
@@ -393,9 +393,9 @@ async def test_a_wait_that_a_proxy_asks_for_is_obeyed() -> None:
     """It knows nothing of the Bot API's JSON."""
     head = b"HTTP/1.1 429 No\r\nContent-Length: 0\r\nRetry-After: 30\r\n\r\n"
     async with saying(head, after=b"\r\n\r\n") as url:
-        account = made(url)
+        account = account_at(url)
         with pytest.raises(RateLimited) as caught:
-            await tell(account)
+            await send_hello(account)
         await account.http.aclose()
     assert caught.value.retry_after_s == 30
 
