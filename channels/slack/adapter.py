@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, integer, objects, text
+from channels._remote.http import repeatable
 from channels._remote.intake import ShortAnswers, try_admit, until
 from channels._remote.lanes import Lanes, call_when_allowed
 from channels._remote.limits import MARK_SLACK_S, check_size, cut, unknown
@@ -432,7 +433,8 @@ class SlackChannel:
         body = self._text_body(content) if isinstance(content, Outgoing) else None
         if is_ts(pages):
             ref = MessageRef(address=to, message=pages)
-            await self._change(ref, body or {})
+            with repeatable():
+                await self._change(ref, body or {})
             return LookupResult(ref=ref)
         page = await self._page(to, {"oldest": mark, "cursor": cursor})
         for message in objects(page, "messages"):
@@ -449,8 +451,7 @@ class SlackChannel:
                 if body is None or text(message, "text") == body["text"]:
                     return LookupResult(ref=MessageRef(address=to, message=ts))
                 return LookupResult(since=f"{mark}/{ts}", is_over=False)
-        following = text(inner(page, "response_metadata"), "next_cursor")
-        if following:
+        if following := text(inner(page, "response_metadata"), "next_cursor"):
             return LookupResult(since=f"{mark}/{pages_read + 1}/{following}", is_over=False)
         return LookupResult(since=mark)
 

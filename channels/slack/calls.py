@@ -117,8 +117,7 @@ class Calls:
             DeliveryUnknown: It may have arrived.
         """
         arguments = {key: value for key, value in body.items() if value is not None}
-        data = json.dumps(arguments).encode()
-        return await self._call(method, content_type=_JSON, data=data)
+        return await self._call(method, content_type=_JSON, data=json.dumps(arguments).encode())
 
     async def read(self, method: str, body: Mapping[str, object] = NOTHING) -> Json:
         """Make one call that is safe to repeat; a lost one raises `ChannelUnavailable`.

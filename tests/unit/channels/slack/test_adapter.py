@@ -1001,6 +1001,23 @@ async def test_a_file_whose_answer_was_lost_is_found() -> None:
     assert other.ref is None
 
 
+@pytest.mark.parametrize("fault", [Fault(is_lost=True), Fault(status=503)])
+async def test_a_found_draft_whose_change_was_lost_is_changed_again(fault: Fault) -> None:
+    """It must not be sent a second time: the lookup has found it. P1."""
+    async with bot_for_ann() as (slack, bot, ann, to):
+        mark = bot.channel.mark(to)
+        await bot.channel.send(to, bot.message("Hi"))
+        whole, nothing = bot.message("Hi there."), frozenset[str]()
+        found = await bot.channel.lookup(to, whole, since=mark, apart=nothing)
+        slack.will("chat.update", fault)
+        with pytest.raises(ChannelUnavailable):
+            await bot.channel.lookup(to, whole, since=found.since, apart=nothing)
+        changed = await bot.channel.lookup(to, whole, since=found.since, apart=nothing)
+        assert changed.ref is not None
+        (message,) = await slack.from_bot(ann.direct)
+        assert message["text"] == "Hi there."
+
+
 async def test_a_scope_that_the_app_lacks_is_named() -> None:
     """The operator learns which scope to add to the app (P10)."""
     async with bot_for_ann() as (slack, bot, _, to):
