@@ -53,7 +53,8 @@ def find_config(named: Path | None) -> Path | None:
     variable = os.environ.get(CONFIG_VARIABLE, "")
     if named is None and not variable:
         usual = usual_config()
-        return usual if usual.is_file() else None
+        # A link that leads nowhere is returned too: reading it fails, and does not mean defaults.
+        return usual if usual.is_file() or usual.is_symlink() else None
     path = expand(variable) if named is None else named
     if not path.is_file():
         source = f"${CONFIG_VARIABLE}" if named is None else "--config"

@@ -134,6 +134,17 @@ def test_a_missing_named_file_is_a_fault(tmp_path: Path, monkeypatch: pytest.Mon
         find_config(None)
 
 
+def test_a_usual_file_that_is_a_link_to_nowhere_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its target's disk may not be there yet: the defaults know none of its limits and channels."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "zeroclaw").mkdir()
+    (tmp_path / "zeroclaw" / "config.toml").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(ConfigError, match="can't be read: no such file or directory"):
+        read_config(find_config(None))
+
+
 def test_an_unreadable_file_is_a_fault(tmp_path: Path) -> None:
     """P10."""
     assert read_config(None) == ""
