@@ -50,13 +50,15 @@ def replace_private(path: Path, body: bytes) -> None:
     """Replace a file that belongs to the daemon, mode 0600; one writer at a time.
 
     Raises:
-        OSError: The disk is full or permission is denied; the old file is kept.
+        OSError: The disk is full or permission is denied, and the old file is kept; or the new
+            one stands, but the disk did not confirm it.
     """
     # A fixed name, so that the next writer removes a file that a killed one left.
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     _write(new, body, 0o600)
     new.replace(path)
+    sync_directory(path.parent)
 
 
 def sync_directory(directory: Path) -> None:

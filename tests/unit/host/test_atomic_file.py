@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from zeroclaw.host.atomic_file import back_up
+from zeroclaw.host.atomic_file import back_up, replace_private
 
 
 def test_a_backup_is_private_and_on_the_disk_before_it_takes_its_name(
@@ -24,3 +24,13 @@ def test_a_backup_is_private_and_on_the_disk_before_it_takes_its_name(
     monkeypatch.setattr(os, "fsync", sync)
     assert back_up(tmp_path / "c.toml").read_text(encoding="utf-8") == "a = 1"
     assert synced == [(0o600, 5, False)]
+
+
+def test_a_private_file_has_its_name_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut that took a key back would leave its receipts without one."""
+    synced: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda opened: synced.append(Path(f"/dev/fd/{opened}").is_dir()))
+    replace_private(tmp_path / "keys", b"a")
+    assert synced == [False, True]
