@@ -1,4 +1,4 @@
-"""What a channel shows is what was screened, however a secret or a receipt was written (P6, P7)."""
+"""A channel shows only screened text, however a secret or a receipt is disguised (P6, P7)."""
 
 import asyncio
 import json
@@ -141,8 +141,8 @@ def _words(tokens: Sequence[Token]) -> str:
         "\n" if token.type in {"softbreak", "hardbreak"} or token.block else "" for token in tokens
     )
     return "".join(
-        (_words(one.children) if one.children else one.content) + end
-        for one, end in zip(tokens, is_block_end, strict=True)
+        (_words(token_words.children) if token_words.children else token_words.content) + end
+        for token_words, end in zip(tokens, is_block_end, strict=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""`check-config` tells every fault at once, each with its place."""
+"""`check-config` reports every fault together, each with its place."""
 
 import gc
 import signal

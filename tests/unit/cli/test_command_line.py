@@ -1,4 +1,4 @@
-"""The command line itself: light to start, teaching, and one line for each error."""
+"""The command line: a light start, helpful texts, and one line for each error."""
 
 import errno
 import json

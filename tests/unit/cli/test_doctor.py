@@ -1,4 +1,4 @@
-"""`zeroclaw doctor` looks at a real machine, with a daemon and without one."""
+"""`zeroclaw doctor` checks a real machine, with a daemon and without one."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What `doctor` makes of what it found: each check, what is well and what is not."""
+"""How `doctor` judges the facts: each check, and its verdicts."""
 
 import json
 import platform

@@ -1,4 +1,4 @@
-"""What a daemon says when it is up."""
+"""The daemon's greeting once it is up."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`zeroclaw init`: what is written, what is tried before, and what is never written."""
+"""`zeroclaw init`: the file it writes, the trials before, and what it never writes."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Which model answers where the configuration leaves it open."""
+"""Which model answers if the configuration leaves it open."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`zeroclaw models`: what is here, what can be had, what it is good for, and what a trial finds out."""
+"""`zeroclaw models`: the list, downloads, and trials of a model."""
 
 import asyncio
 import hashlib

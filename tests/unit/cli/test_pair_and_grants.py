@@ -1,4 +1,4 @@
-"""`zeroclaw pair` and `zeroclaw grants`: what they ask the daemon for, and what they print."""
+"""`zeroclaw pair` and `zeroclaw grants`: their calls to the daemon, and their output."""
 
 import asyncio
 import json

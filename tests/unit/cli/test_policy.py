@@ -1,4 +1,4 @@
-"""`policy show` and `policy explain`: the policy without a daemon, in words and for machines."""
+"""`policy show` and `policy explain`: the policy without a daemon, as text and as JSON."""
 
 import asyncio
 import json

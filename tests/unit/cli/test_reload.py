@@ -1,4 +1,4 @@
-"""`zeroclaw reload`: what the running daemon reads again, and what the person is told."""
+"""`zeroclaw reload`: what the daemon reads again, and what the command prints."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A session against the real terminal channel over a real socket: said, shown, pressed, resumed."""
+"""A session against the real terminal channel over a real socket: messages, presses, restarts."""
 
 import asyncio
 import io

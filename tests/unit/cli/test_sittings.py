@@ -1,4 +1,4 @@
-"""`demo` and `chat` as people start them: real processes, with a daemon of their own."""
+"""`demo` and `chat` as people start them: real processes, with their own daemon."""
 
 import asyncio
 import os

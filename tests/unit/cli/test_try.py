@@ -1,4 +1,4 @@
-"""`zeroclaw try --run` asks nobody to write before somebody reads."""
+"""`zeroclaw try --run` opens the page only once the channels are up."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`zeroclaw usage`: what it asks the daemon for, and what it prints."""
+"""`zeroclaw usage`: its call to the daemon, and its output."""
 
 import asyncio
 import json

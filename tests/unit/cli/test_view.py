@@ -1,4 +1,4 @@
-"""What each line of the daemon adds to a screen, and how what is typed becomes lines."""
+"""What each line of the daemon adds to a screen, and how typed text becomes lines."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Which changes of a configuration a running daemon takes up."""
+"""Which changed keys of a configuration a running daemon applies."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Where a new key comes to stand in a configuration that somebody has laid out."""
+"""Where a new key is put into a hand-formatted configuration."""
 
 import pytest
 

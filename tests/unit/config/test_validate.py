@@ -1,4 +1,4 @@
-"""What a configuration may not say, beside the types of its keys."""
+"""Rules for a configuration beyond the types of its keys."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Chains are looked through in the background: whatever their length, and what is found stays true."""
+"""Audit chains of any length are checked in the background, and verdicts stay true."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

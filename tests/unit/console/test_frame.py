@@ -1,4 +1,4 @@
-"""The frame of every page: the way to the sections, what waits, what was said, and the forms."""
+"""The frame of every page: navigation, counts, notices and forms."""
 
 from tests.unit.console.parsed import faults, parsed
 from tests.unit.console.rows import HOSTILE, PATHS

@@ -1,4 +1,4 @@
-"""The console behind the listener: only whoever is logged in, only from its own pages."""
+"""The console behind the listener: only for logged-in browsers, only from its own pages."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Markup: whatever stands in a text, it is only text."""
+"""Markup: any text is shown as text."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

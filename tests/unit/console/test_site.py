@@ -1,4 +1,4 @@
-"""The console over a whole house: what it shows is what holds, and what it does goes by the doors."""
+"""The console over a whole house: it shows the current state, and acts through ingress."""
 
 import asyncio
 

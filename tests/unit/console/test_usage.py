@@ -1,4 +1,4 @@
-"""What models used, as the console shows it."""
+"""The usage of models, as the console shows it."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Approvals, grants and people as they are shown."""
+"""Approvals, grants and people, as the console shows them."""
 
 from datetime import timedelta
 
@@ -72,11 +72,11 @@ def test_requests_beyond_the_limit_are_listed_later() -> None:
 def test_ended_requests_show_outcome_and_approver() -> None:
     denied = approval("d", state="denied", by=HOSTILE, reason="<i>no</i>", at=AT)
     expired = approval("e", state="expired", at=AT)
-    ended = [
+    outcomes = [
         RequestView(approval=denied, where="chat/ann"),
         RequestView(approval=expired, where=""),
     ]
-    page = full_page("approvals", approvals(PATHS, [], ended))
+    page = full_page("approvals", approvals(PATHS, [], outcomes))
     assert faults(page) == []
     assert f"by {HOSTILE} · 2026-01-01 12:00 UTC" in page.by_id("ended-01D").words
     assert page.by_id("ended-01D").every("q")[0].text == "<i>no</i>"

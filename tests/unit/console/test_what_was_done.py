@@ -1,4 +1,4 @@
-"""Conversations, the audit and the policy explainer as they are shown."""
+"""Conversations, the audit and the policy explainer, as the console shows them."""
 
 import pytest
 
@@ -320,13 +320,13 @@ NO_SUGGESTIONS = Suggestions(people=("operator",), actions=("read",))
 
 
 def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
-    asked = PolicySet(STATEMENTS)
+    policy_set = PolicySet(STATEMENTS)
     query = Query(principal=ANN, action=action, now=AT, resources=touched)
     return Explained(
         query=query,
-        ruling=Ruling(decision=asked.decide(query), by="policy"),
+        ruling=Ruling(decision=policy_set.decide(query), by="policy"),
         notes=("no tool is called `x`",),
-        considered=asked.explain(query),
+        considered=policy_set.explain(query),
     )
 
 

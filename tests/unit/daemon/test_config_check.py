@@ -1,4 +1,4 @@
-"""Every fault of a configuration at once, and every secret found."""
+"""Every fault of a configuration is reported together, and every secret resolved."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""Files of a workspace in a whole house: the model hands one to the people of a chat."""
+"""Files of a workspace in a whole house: the model sends one to a chat."""
 
 import asyncio
 from pathlib import Path
@@ -49,8 +49,8 @@ async def put(workspace: Path, name: str, content: bytes) -> None:
 def sent(house: House, person: str = "ada", room: str = "") -> list[Shown]:
     """The files shown in a chat."""
     place = house.place(person, room)
-    standing = house.world.platforms["chat"].standing(place)
-    return [message for message in standing if message.file is not None]
+    messages = house.world.platforms["chat"].standing(place)
+    return [message for message in messages if message.file is not None]
 
 
 def tool_result(house: House) -> str:

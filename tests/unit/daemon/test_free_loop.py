@@ -1,4 +1,4 @@
-"""No command, page or turn holds the event loop for longer where more was said before (P9)."""
+"""No command, page or turn blocks the event loop for longer with a longer history (P9)."""
 
 import pytest
 

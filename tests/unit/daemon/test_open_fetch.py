@@ -48,7 +48,7 @@ def test_addresses_networks_and_names_can_be_opened(entry: str) -> None:
 @pytest.mark.parametrize(
     "entry", ["", "http://wiki.lan", "*.lan", "a b", "300.1.1.1", "10.0.0.0/99", "wiki.lan:80"]
 )
-def test_what_would_open_nothing_is_a_fault(entry: str) -> None:
+def test_an_entry_that_would_open_nothing_is_a_fault(entry: str) -> None:
     """The fault names its key and the allowed forms (P10)."""
     with pytest.raises(ConfigError, match=r"tools\.fetch\.allow\[0\]: .* is no address"):
         parse(f'tools.fetch.allow = ["{entry}"]')

@@ -1,4 +1,4 @@
-"""What is left in memory of people who have stopped writing."""
+"""The memory of conversations that have gone quiet."""
 
 import gc
 

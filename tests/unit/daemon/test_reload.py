@@ -1,4 +1,4 @@
-"""A configuration that is read again while the daemon runs."""
+"""Reload of the configuration while the daemon runs."""
 
 import asyncio
 import errno

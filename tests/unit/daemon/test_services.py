@@ -1,4 +1,4 @@
-"""What the daemon is made of, and who is handed what."""
+"""The services of the daemon, and how they are wired."""
 
 import asyncio
 import itertools

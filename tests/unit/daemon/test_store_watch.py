@@ -1,4 +1,4 @@
-"""The store, watched for the day when it can't be written, and the last errors told."""
+"""The store watch reports failed writes, and the control socket recent errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Notes and cut results in a whole house: who reads which, through gate, turn and store."""
+"""Notes and cut results in a whole house: who can read which."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The script that fetches the small model: it keeps the right file whole, or nothing."""
+"""The script that fetches the small model keeps the right file whole, or nothing."""
 
 import runpy
 import zipfile

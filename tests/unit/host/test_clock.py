@@ -1,4 +1,4 @@
-"""The real clock, and ids that sort by time of making."""
+"""The real clock, and ids that sort by time of creation."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The control socket: one user's door to the daemon, which no client can break."""
+"""The control socket: access for one user, which no client can break."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""The places of one kind of work are shared out fairly."""
+"""The slots of one kind of work are shared fairly."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""How HTTP is spoken, against real sockets on loopback, and how names are resolved."""
+"""The HTTP client against real sockets on loopback, and the resolver."""
 
 import asyncio
 import gc

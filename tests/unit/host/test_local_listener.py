@@ -1,4 +1,4 @@
-"""The local listener over real sockets: nobody gets in but by the link, and nothing leaks out."""
+"""The local listener over real sockets: only the link gives access, and nothing leaks."""
 
 import asyncio
 import socket
@@ -429,8 +429,8 @@ async def test_held_connections_do_not_keep_a_browser_out(tmp_path: Path) -> Non
             assert (await client.get("/chat/")).status_code == 200
             connections = [await half_sent(listener, HALF) for _ in range(40)]
             assert (await client.get("/chat/")).status_code == 200
-            async with visiting(listener) as another:
-                assert (await another.get("/chat/")).status_code == 200
+            async with visiting(listener) as visitor:
+                assert (await visitor.get("/chat/")).status_code == 200
             assert [await reader.read() for reader, _ in connections[:30]] == [b""] * 30
         for _, writer in connections:
             writer.close()
@@ -483,8 +483,8 @@ async def test_logged_in_connections_do_not_keep_a_browser_out_either(
             for _ in open_ones:
                 await arrived.get()
             for _ in range(3):
-                async with visiting(listener) as another:
-                    assert (await another.get("/chat/")).text == "xx"
+                async with visiting(listener) as visitor:
+                    assert (await visitor.get("/chat/")).text == "xx"
             may_answer.set()
             assert (await slow).text == "xx"
         for _, writer in open_ones:

@@ -1,4 +1,4 @@
-"""One fact is one bounded, redacted line, and a stuck reader of stderr delays nobody (P8, P9)."""
+"""Each record is one bounded, redacted line, and a blocked stderr delays no one (P8, P9)."""
 
 import errno
 import io
@@ -107,10 +107,10 @@ def test_a_line_is_bounded(form: LineForm) -> None:
         EventLog("turn")("one", text="x" * 5000)
         EventLog("turn")("many", **{f"field{number}": "x" * 5000 for number in range(50)})
 
-    one, many = written(form, tell)
+    single, many = written(form, tell)
 
-    assert "… (5000 characters)" in one
-    assert len(one) < 2500
+    assert "… (5000 characters)" in single
+    assert len(single) < 2500
     assert len(many) <= 16_000
 
 

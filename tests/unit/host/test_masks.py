@@ -1,4 +1,4 @@
-"""Protected places: which path they cover, and what may stand in their way."""
+"""Protected places: which paths they cover, and what may be in their way."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Model files arrive whole or not at all, however often it takes."""
+"""Model files arrive whole or not at all, after any number of attempts."""
 
 import asyncio
 import fcntl
@@ -307,7 +307,7 @@ async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "why"),
+    ("page", "message"),
     [
         (Page(status=302, headers={"location": "/elsewhere"}), "answered 302"),
         (Page(status=401, body=listed("a")), "answered 401"),
@@ -317,12 +317,12 @@ async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
         (Page(hangs=True), "within 0.2 s"),
     ],
 )
-async def test_an_invalid_offer_is_reported_in_one_line(page: Page, why: str) -> None:
+async def test_an_invalid_offer_is_reported_in_one_line(page: Page, message: str) -> None:
     """P10. A redirect is not followed: only the given server may answer."""
     async with Pages() as server:
         server.pages["/v1/models"] = page
         server.pages["/elsewhere"] = Page(body=listed("b"))
-        with pytest.raises(NoOffer, match=why):
+        with pytest.raises(NoOffer, match=message):
             await offers_of(f"{server.url}/v1", within_s=0.2 if page.hangs else 20)
         assert server.requests[1:] == []  # the first may not have arrived in so short a time
 

@@ -1,4 +1,4 @@
-"""Where everything is, by the rules that people already know, and never where tools write."""
+"""All paths follow known conventions, and none is where tools write."""
 
 import os
 import pwd
@@ -48,7 +48,7 @@ def test_the_default_places_are_the_users_usual_ones(monkeypatch: pytest.MonkeyP
         assert places_of() == usual
 
 
-def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_learns_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container, under a user id without a name (P10)."""
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)

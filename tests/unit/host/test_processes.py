@@ -1,4 +1,4 @@
-"""Children: born behind a gate, heard out within bounds, ended as a group."""
+"""Child processes: started behind a gate, read within bounds, killed as a group."""
 
 import asyncio
 import ctypes

@@ -1,4 +1,4 @@
-"""The public listener over real sockets: webhooks get in, and nothing else costs anything."""
+"""The public listener over real sockets: webhooks are served, and all else is cheap."""
 
 import asyncio
 import resource

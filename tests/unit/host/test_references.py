@@ -1,4 +1,4 @@
-"""Secrets are fetched from where they stand, and every fault is told at once (P8, P10)."""
+"""Secrets are resolved from their sources, and all faults reported together (P8, P10)."""
 
 import os
 import sys
@@ -17,13 +17,13 @@ Told = tuple[dict[str, str], tuple[str, ...]]
 """The values and the faults of what was resolved."""
 
 
-def told(all_: Resolved) -> Told:
+def facts_of(all_: Resolved) -> Told:
     return dict(all_.values), tuple(all_.faults.values())
 
 
 def resolved(reference: SecretReference, environment: dict[str, str] | None = None) -> Told:
     """One reference under the key `channels.x.token`."""
-    return told(resolve({"channels.x.token": reference}, environment=environment or {}))
+    return facts_of(resolve({"channels.x.token": reference}, environment=environment or {}))
 
 
 def found(value: str) -> Told:
@@ -116,7 +116,7 @@ def test_files_that_hold_no_secret_are_faults(tmp_path: Path) -> None:
         "nobody": SecretReference(file="~nobody-here/a"),
     }
 
-    assert told(resolve(references, environment={})) == (
+    assert facts_of(resolve(references, environment={})) == (
         {},
         (
             f"missing: `{tmp_path}/missing` does not exist; create it, with mode 600",
@@ -139,7 +139,7 @@ def test_a_fault_hides_no_other_reference(tmp_path: Path) -> None:
         "c": SecretReference(keyring="no-slash"),
     }
 
-    assert told(resolve(references, environment={})) == (
+    assert facts_of(resolve(references, environment={})) == (
         {"b": VALUE},
         (
             "a: environment variable `MISSING` is not set; set it",

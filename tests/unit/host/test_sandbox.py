@@ -1,4 +1,4 @@
-"""The sandbox: what bubblewrap is told, how its word is tested, and the filter of system calls."""
+"""The sandbox: bubblewrap's command line, its self-test, and the system call filter."""
 
 import asyncio
 import ctypes

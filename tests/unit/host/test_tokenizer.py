@@ -1,4 +1,4 @@
-"""The tokenizer of a file that an operator gives."""
+"""The tokenizer of a file that an operator configures."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A stall of the event loop is told, with its place and by its processor time."""
+"""A stall of the event loop is logged with its place, measured in processor time."""
 
 import asyncio
 import threading
@@ -18,8 +18,8 @@ def watched(
 ) -> Told:
     """Run a coroutine under a watch whose checks are made by hand; return the logged events."""
     monkeypatch.setattr(watchdog, "SAMPLE_S", 3600)
-    told: Told = []
-    watch = LoopWatch(lambda event, **fields: told.append((event, fields)))
+    logged: Told = []
+    watch = LoopWatch(lambda event, **fields: logged.append((event, fields)))
 
     async def main() -> None:
         watch.start()
@@ -32,7 +32,7 @@ def watched(
             runner.run(main())
     finally:
         watch.stop()
-    return told
+    return logged
 
 
 def busy(cpu_s: float) -> None:

@@ -264,7 +264,10 @@ def test_the_rest_of_a_cut_journal_folds_to_whole_turns(
     whole = steps(*(turn(day, calls=calls) for day, calls in sorted(days)))
     cut = journal_cut(whole, EPOCH + before * DAY)
     remaining = [step for step in whole if cut is None or step.sequence >= cut]
-    history, full_history = fold(one.entry for one in remaining), fold(one.entry for one in whole)
+    history, full_history = (
+        fold(step.entry for step in remaining),
+        fold(step.entry for step in whole),
+    )
     assert history.turn is None
     count = len(history.messages)
     assert history.messages == full_history.messages[len(full_history.messages) - count :]

@@ -1,4 +1,4 @@
-"""What is read in the gateway's events; whatever the JSON holds, nothing raises."""
+"""Gateway events are decoded, and no JSON of any shape raises."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""How events come: in order, once, over connections that are cut, and read back after a time away."""
+"""Events arrive in order and once, over cut connections, and after a time away."""
 
 import asyncio
 from collections.abc import Mapping

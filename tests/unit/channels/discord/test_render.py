@@ -1,4 +1,4 @@
-"""How an answer and an approval card look on Discord, and what a hostile text can't make of them."""
+"""Answers and approval cards on Discord, and what hostile text can't do to them."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What goes out: once, harmlessly, and the errors of failed calls."""
+"""Sends happen once and harmlessly, and failed calls raise the right errors."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -117,7 +117,7 @@ async def test_a_send_that_is_repeated_within_minutes_shows_one_message() -> Non
         assert len(rig.discord.from_bot(general)) == 2
 
 
-async def test_what_is_sent_to_several_chats_is_shown_in_each() -> None:
+async def test_a_text_sent_to_several_chats_is_shown_in_each() -> None:
     """Such as a card with the same number for two approvers; a nonce is shared by all chats of a bot."""
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")

@@ -1,4 +1,4 @@
-"""One thread a conversation, where that is wanted: opened by a mention, heard without another."""
+"""With `threads`, a mention opens a thread, in which no further mention is needed."""
 
 import pytest
 

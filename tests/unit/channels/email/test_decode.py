@@ -1,4 +1,4 @@
-"""Mails become envelopes; whatever else comes is passed over, and nothing raises."""
+"""Mails become envelopes; any other bytes are skipped, and nothing raises."""
 
 import pytest
 from hypothesis import given
@@ -523,10 +523,10 @@ OTHER_CODES = {
 }
 
 
-@pytest.mark.parametrize("whose", OTHER_CODES)
-def test_a_code_counts_only_for_its_own_call(whose: str) -> None:
+@pytest.mark.parametrize("case", OTHER_CODES)
+def test_a_code_counts_only_for_its_own_call(case: str) -> None:
     """Its proof can't be guessed, nor taken from a code made for another purpose. P5."""
-    other, mine = OTHER_CODES[whose], code_of()
+    other, mine = OTHER_CODES[case], code_of()
     assert other.rpartition(":")[2] != mine.rpartition(":")[2]
     forged = f"{mine.rpartition(':')[0]}:{other.rpartition(':')[2]}"
     assert pressed(forged, "1 2 3") == Command(name="approve")

@@ -1,4 +1,4 @@
-"""What stands in for mail says why it does not start."""
+"""The test mail servers say why they do not start."""
 
 import re
 import signal

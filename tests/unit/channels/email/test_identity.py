@@ -1,4 +1,4 @@
-"""Who a mail is from, and when that is believed."""
+"""Who a mail is from, and when its sender counts as verified."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Mail servers that stop or are cut off in the middle of anything: nothing is lost, none comes twice.
+"""Mail servers that stop or cut the connection at any moment: no mail is lost or repeated.
 
 A real server and real sockets: what ends here is a connection, at a byte that a fake would choose.
 """
@@ -25,7 +25,7 @@ from zeroclaw import Attachment, ChannelRejected, ChannelUnauthorized, ChannelUn
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
 POLL_S = 0.5
-"""Less than may be configured, so that nobody waits for it."""
+"""Below the configurable minimum, so that tests do not wait."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Each odd mail of the corpus comes to what it must, and none does harm."""
+"""Each odd mail of the corpus is decoded as expected, and none does harm."""
 
 import pytest
 
@@ -13,8 +13,8 @@ from zeroclaw import Address, TranscriptItem, replace
 @pytest.mark.parametrize("name", ODD_MAILS)
 def test_an_odd_mail_is_decoded_as_expected(name: str) -> None:
     """Each has its reason in the corpus."""
-    odd = ODD_MAILS[name]
-    assert summary(odd.raw) == odd.expected, odd.reason
+    odd_mail = ODD_MAILS[name]
+    assert summary(odd_mail.raw) == odd_mail.expected, odd_mail.reason
 
 
 async def test_an_error_of_ours_is_not_blamed_on_the_mail() -> None:

@@ -1,4 +1,4 @@
-"""What `[channels.email]` may say, and what is said of what it may not."""
+"""The settings of `[channels.email]`, and the faults of invalid ones."""
 
 import json
 

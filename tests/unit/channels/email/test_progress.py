@@ -1,4 +1,4 @@
-"""How far a mailbox was read, as it stands in positions and in the channel's directory."""
+"""The reading position of a mailbox, as stored in positions and in the channel's directory."""
 
 import pytest
 

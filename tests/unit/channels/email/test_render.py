@@ -1,4 +1,4 @@
-"""What the bot says becomes a mail that says the same, and nothing that it must not."""
+"""An answer becomes a mail with the same text, and nothing forbidden."""
 
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage

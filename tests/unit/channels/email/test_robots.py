@@ -1,4 +1,4 @@
-"""Whom nobody answers, and how often anybody is answered."""
+"""Mail that is not answered, and caps on answers per hour."""
 
 import pytest
 

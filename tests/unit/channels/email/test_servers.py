@@ -1,4 +1,4 @@
-"""The adapter and its servers: what is cut, refused, renumbered, lost, and answered too often."""
+"""The adapter with its servers: cuts, refusals, renumbering, losses, and caps."""
 
 import asyncio
 import errno
@@ -440,7 +440,7 @@ async def test_a_mail_that_the_server_never_delivers_is_given_up_and_reported_on
 
 
 class ReadOnly(imap.Protocol):
-    """A connection to a server that lets nobody change a mail's flags."""
+    """A connection to a server that refuses changes of a mail's flags."""
 
     async def store(self, *_args: str, by_uid: bool = False) -> Response:
         return Response("NO", [b"[NOPERM] the mailbox may only be read"])

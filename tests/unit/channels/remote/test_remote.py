@@ -1,4 +1,4 @@
-"""What the platforms share: events in order, connections made anew, limits, addresses for secrets."""
+"""Code shared by remote platforms: order of events, reconnection, limits, safe addresses."""
 
 import asyncio
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What the adapter receives from our own Bot API server: all of it, in order, once stored."""
+"""The adapter receives everything from our own Bot API server, in order, once it is stored."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A card shows everything that is approved, keeps it, and loses the buttons of what ended."""
+"""A card shows each call whole, keeps it, and loses the buttons of ended calls."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the connection to Telegram trusts, and what its faults and odd answers mean."""
+"""What the connection to Telegram trusts, and how its faults and invalid answers are reported."""
 
 import asyncio
 import gc

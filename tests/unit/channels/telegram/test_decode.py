@@ -1,4 +1,4 @@
-"""Updates become envelopes, whatever they hold, and no JSON of any shape raises."""
+"""Updates become envelopes, and no JSON of any shape raises."""
 
 from datetime import UTC, datetime
 
@@ -178,9 +178,9 @@ def test_in_a_group_the_bot_overhears_the_rest(update: dict[str, object]) -> Non
     """Ingress admits it only as the rest of a message for the bot."""
     assert decoded(update).overheard
     assert skip_reason(update, replace(ME, groups="off")) == "in a group"
-    meant = decoded(update, replace(ME, groups="all"))
-    assert isinstance(meant.body, Said)
-    assert not meant.overheard
+    for_the_bot = decoded(update, replace(ME, groups="all"))
+    assert isinstance(for_the_bot.body, Said)
+    assert not for_the_bot.overheard
 
 
 @pytest.mark.parametrize(
@@ -336,13 +336,13 @@ def test_a_foreign_button_is_answered_all_the_same() -> None:
 
 
 def question(url: str, text: str = "too early", author: object = BOT) -> dict[str, object]:
-    asked = {
+    question_message = {
         "message_id": 9,
         "from": author,
         "text": "Why?",
         "entities": [{"type": "bold"}, {"type": "text_link", "offset": 0, "length": 3, "url": url}],
     }
-    return new(text=text, reply_to_message=asked)
+    return new(text=text, reply_to_message=question_message)
 
 
 def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:

@@ -1,4 +1,4 @@
-"""Who acts next, for each answer that is no success."""
+"""Each failed response becomes an error that says who acts next."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A message whose answer was lost is found where it stands, or known not to, or said to be unknown."""
+"""Lookup of a message whose response was lost: found, known to be missing, or unknown."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""A table is shown as one where the server takes it, and in signs where it does not; never both."""
+"""A table is sent as a rich message if the server supports it, and otherwise as text."""
 
 import pytest
 

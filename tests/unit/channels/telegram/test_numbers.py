@@ -1,4 +1,4 @@
-"""Numbers of messages are known from the first moment on, as far as somebody has written."""
+"""Message numbers are known from the start, as far as they are stored."""
 
 from channels.telegram import lookup
 from channels.telegram.adapter import TelegramChannel

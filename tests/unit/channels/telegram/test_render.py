@@ -1,4 +1,4 @@
-"""Markdown becomes text and entities that Telegram always takes, rich where it holds a table."""
+"""Markdown becomes text and entities that Telegram always accepts, and a rich form with a table."""
 
 import re
 from itertools import pairwise

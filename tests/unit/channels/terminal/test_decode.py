@@ -1,4 +1,4 @@
-"""What a client writes becomes an event, or a sentence about what is wrong with it."""
+"""A client's line becomes an event, or an error that says what is wrong with it."""
 
 from collections.abc import Mapping
 

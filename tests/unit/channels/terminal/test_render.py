@@ -1,4 +1,4 @@
-"""What stands in the chat becomes lines that no terminal can be hurt by."""
+"""Chat items become lines that can't harm a terminal."""
 
 import json
 from datetime import UTC, datetime, timedelta

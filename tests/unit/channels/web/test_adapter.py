@@ -1,4 +1,4 @@
-"""The web chat over real sockets: what a page sees when it opens, comes back, or is one of two."""
+"""The web chat over real sockets: pages that open, reconnect, or are one of two."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""What the page posts, read into envelopes."""
+"""A page's posts become envelopes."""
 
 import json
 

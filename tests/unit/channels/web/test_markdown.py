@@ -1,4 +1,4 @@
-"""The page's own Markdown, run by Node on a document that writes its elements down."""
+"""The page's own Markdown, run by Node on a document that prints its elements."""
 
 import json
 import subprocess

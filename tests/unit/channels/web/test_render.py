@@ -1,4 +1,4 @@
-"""What stands in the chat, as the page is sent it, and what a snapshot already has."""
+"""Chat items as the page gets them, and which of them a snapshot already has."""
 
 import json
 

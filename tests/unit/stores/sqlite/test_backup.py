@@ -1,4 +1,4 @@
-"""A store is copied while it is used, and a copy is put back while it is not."""
+"""A store is copied while in use, and a copy is restored while it is not."""
 
 import errno
 import os

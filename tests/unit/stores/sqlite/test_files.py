@@ -1,4 +1,4 @@
-"""Opening the store: private files, one daemon, one line for whatever is wrong."""
+"""Opening the store: private files, one daemon, one line for each fault."""
 
 import os
 import sqlite3

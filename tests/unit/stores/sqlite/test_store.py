@@ -1,4 +1,4 @@
-"""What the SQLite store does beyond the contract: groups, opening, closing, tidying."""
+"""The SQLite store beyond the contract: groups, opening, closing, deletion."""
 
 import asyncio
 import errno

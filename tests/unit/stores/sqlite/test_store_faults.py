@@ -1,4 +1,4 @@
-"""What goes wrong in or around the SQLite store, and what a kill leaves."""
+"""Faults in and around the SQLite store, and the state after a kill."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Marks are counted in UTF-16 units, put in order, and found where nobody set them."""
+"""Entities are counted in UTF-16 units, sorted, and detected in plain text."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""HTML is read as Telegram reads it, and refused where and how Telegram refuses it."""
+"""HTML is parsed as Telegram parses it, and refused where and how Telegram refuses it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""MarkdownV2 is read as Telegram reads it, and refused where and how Telegram refuses it."""
+"""MarkdownV2 is parsed as Telegram parses it, and refused where and how Telegram refuses it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rich HTML is read as the Bot API's pages tell, and what they do not tell is refused."""
+"""Rich HTML is parsed as the Bot API documents it; undocumented markup is refused."""
 
 import pytest
 
