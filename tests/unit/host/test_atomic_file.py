@@ -1,6 +1,7 @@
 """Files are replaced as a whole, and private ones stay private."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,10 @@ def test_a_private_file_has_its_name_for_good(
 ) -> None:
     """A power cut that took a key back would leave its receipts without one."""
     synced: list[bool] = []
-    monkeypatch.setattr(os, "fsync", lambda opened: synced.append(Path(f"/dev/fd/{opened}").is_dir()))
+
+    def sync(descriptor: int) -> None:
+        synced.append(stat.S_ISDIR(os.fstat(descriptor).st_mode))
+
+    monkeypatch.setattr(os, "fsync", sync)
     replace_private(tmp_path / "keys", b"a")
     assert synced == [False, True]
