@@ -214,7 +214,7 @@ def test_an_export_that_a_daemon_did_not_redact_says_so(
 ) -> None:
     """The daemon may know more secrets; it can be another user's, or have no connection left."""
 
-    async def refuse(_place: Path, _call: str, _kind: type, **_arguments: object) -> None:
+    async def refuse(_place: Path, _call: str, _kind: type[object], **_arguments: object) -> None:
         message = "the zeroclaw here went away before it answered"
         raise DaemonUnreachable(message)
 
