@@ -190,7 +190,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         settings,
         subtree=subtree,
         store=store,
-        hidden=_daemon_paths(start.places),
+        hidden=await asyncio.to_thread(hidden_paths, start.places),
         redact=start.checked.redactor.redact,
         version=start.version,
         stack=stack,
@@ -284,6 +284,12 @@ def protected_in(roots: places.Places) -> Protected:
     """Return the real paths that no policy can open: data directory, configuration and skills."""
     closed = tuple(str(places.real(path)) for path in _daemon_paths(roots))
     return Protected(closed=closed, open=(str(places.real(roots.workspaces)),))
+
+
+def hidden_paths(roots: places.Places) -> tuple[Path, ...]:
+    """Return the paths that don't exist for tools: as named, and as they really are."""
+    named = _daemon_paths(roots)
+    return tuple(dict.fromkeys((*named, *map(places.real, named))))
 
 
 def _daemon_paths(roots: places.Places) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from tests.unit.daemon.test_life import start_in
 from zeroclaw.channel import Admit
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import ToolsSettings
-from zeroclaw.daemon.foundation import Openers, open_foundation
+from zeroclaw.daemon.foundation import Openers, hidden_paths, open_foundation
 from zeroclaw.delivery.account import REFUSED_S
 from zeroclaw.envelope import Accepted, Admission, Duplicate, Envelope, Position, Said
 from zeroclaw.errors import (
@@ -29,6 +29,8 @@ from zeroclaw.errors import (
     StoreUnusable,
 )
 from zeroclaw.host import sandbox
+from zeroclaw.host.masks import hidden_in
+from zeroclaw.host.places import places_of
 from zeroclaw.inbound.context import Plan
 from zeroclaw.inbound.live_config import Halt, halt_put
 from zeroclaw.mount import HookAnswer, HookRequest, LineStream
@@ -397,3 +399,13 @@ async def test_a_disabled_tool_is_not_offered(tmp_path: Path) -> None:
     start = replace(start, config=start.config.model_copy(update={"tools": tools}))
     async with AsyncExitStack() as stack:
         assert (await open_foundation(start, Openers(), stack)).tools == {}
+
+
+def test_a_configuration_is_hidden_where_its_link_leads(tmp_path: Path) -> None:
+    """A workspace may be a link to the operator's dotfiles, and so may the configuration."""
+    link = tmp_path / "etc" / "config.toml"
+    link.parent.mkdir()
+    link.symlink_to(tmp_path / "dotfiles" / "zeroclaw.toml")
+    hidden = hidden_paths(places_of(link, data_dir=str(tmp_path / "data")))
+    assert hidden_in(tmp_path / "dotfiles", hidden) == (("zeroclaw.toml",),)
+    assert hidden_in(tmp_path / "etc", hidden) == (("config.toml",),)
