@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import aiohttp
 
 from channels._remote.fields import Json, as_object, parse_json
-from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
+from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY, unavailable
 from channels._remote.settings import is_safe
 from zeroclaw import ChannelRejected, ChannelUnavailable, DeliveryUnknown, Network, NoWayOut, Value
 
@@ -176,7 +176,7 @@ class Http:
             answer = await self.call("GET", url, headers=headers, max_bytes=max_bytes + 1)
         if answer.status >= FAILED or answer.status in {TOO_MANY, NO_TIME}:
             message = f"`{self.name}`: the file can't be read now ({answer.status})"
-            raise ChannelUnavailable(message)
+            raise unavailable(message, answer.headers.get("Retry-After"))
         if answer.status >= FIRST_FAILURE:
             message = f"`{self.name}`: the file is no longer there, or may not be read"
             raise ChannelRejected(message)

@@ -5,7 +5,7 @@ Platforms count text in UTF-16 units, of which an emoji takes two.
 
 from typing import Literal
 
-from zeroclaw import ChannelRejected, ChannelUnavailable, ZeroclawError
+from zeroclaw import ChannelRejected, ChannelUnavailable, RateLimited, ZeroclawError
 
 LONGEST_WAIT_S = 24 * 3600.0
 """Longest wait accepted from a server; a longer one is a fault of the server."""
@@ -41,6 +41,11 @@ def wait_s(stated: object) -> float:
     except (ValueError, OverflowError):
         seconds = 0.0
     return min(seconds, LONGEST_WAIT_S) if seconds > 0 else UNSTATED_WAIT_S
+
+
+def unavailable(message: str, wait: str | None) -> ChannelUnavailable:
+    """Return the error to raise for a passing failure; `wait` is its Retry-After header, if any."""
+    return RateLimited(message, retry_after_s=wait_s(wait)) if wait else ChannelUnavailable(message)
 
 
 def check_size(channel: str, size: int, limit: int, unit: str = "bytes") -> None:

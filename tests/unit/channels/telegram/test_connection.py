@@ -400,6 +400,17 @@ async def test_a_wait_that_a_proxy_asks_for_is_obeyed() -> None:
     assert caught.value.retry_after_s == 30
 
 
+async def test_a_wait_that_a_file_server_asks_for_is_obeyed() -> None:
+    """Otherwise all tries are over before it gives the file."""
+    head = b"HTTP/1.1 429 No\r\nContent-Length: 0\r\nRetry-After: 60\r\n\r\n"
+    async with saying(head, after=b"\r\n\r\n") as url:
+        http = account_at(url).http
+        with pytest.raises(RateLimited, match="can't be read now") as caught:
+            await http.download(f"{url}/file", max_bytes=9)
+        await http.aclose()
+    assert caught.value.retry_after_s == 60
+
+
 @pytest.mark.parametrize("parameters", [b"[]", b"7", b'{"migrate_to_chat_id": "x"}'])
 async def test_invalid_parameters_of_a_refusal_are_ignored(parameters: bytes) -> None:
     body = b'{"ok": false, "description": "Bad Request: no", "parameters": %s}' % parameters
