@@ -296,7 +296,8 @@ def test_a_help_fits_a_terminal(words: tuple[str, ...]) -> None:
 def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
     started: str, path: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise by its path relative to the current directory; another program of that name does not count."""
+    """Otherwise by its path relative to the current directory; another program of that name does
+    not count."""
     for place in (".venv/bin", "another"):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "zeroclaw").touch(mode=0o755)
@@ -309,7 +310,8 @@ def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
 def test_a_module_that_was_run_is_typed_as_the_program_beside_its_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So `python -m zeroclaw` suggests what can be typed, and so does a daemon that `chat` started."""
+    """So `python -m zeroclaw` suggests what can be typed, and so does a daemon that `chat`
+    started."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["/checkout/zeroclaw/__main__.py"])
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))

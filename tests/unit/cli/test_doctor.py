@@ -148,7 +148,8 @@ def test_a_loose_configuration_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_data_that_others_can_read_are_reported(tmp_path: Path) -> None:
-    """The line has the command that fixes it; the database is read as it is. Models are no secret."""
+    """The line has the command that fixes it; the database is read as it is. Models are no
+    secret."""
     data = tmp_path / "data"
     open_for_writing(data).close()
     (data / "models").mkdir(mode=0o755)

@@ -279,7 +279,8 @@ def test_an_invalid_question_is_one_line(
 
 
 async def test_stored_decisions_are_part_of_the_answer(config: str, tmp_path: Path) -> None:
-    """A paired person is known, a revoked one is not, and a halt is active, without a daemon (P4)."""
+    """A paired person is known, a revoked one is not, and a halt is active, without a daemon
+    (P4)."""
     data = tmp_path / "data"
     known = Person(id="telegram:99", display="Ben", state="admitted", by="Ada", at=EPOCH)
     out = Person(id="person:ann", display="Ann", state="revoked", by="Ada", at=EPOCH)

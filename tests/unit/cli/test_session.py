@@ -313,7 +313,8 @@ async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
 
 
 async def test_a_letter_typed_before_a_new_card_answers_no_card(tmp_path: Path) -> None:
-    """One card ended and the next came before Enter; the letter counts when it is typed again (P5)."""
+    """One card ended and the next came before Enter; the letter counts when it is typed again
+    (P5)."""
     bot = Bot()
     call = replace(CARD.calls[0], approval=ApprovalId("a2"), summary="run `rm`")
     other = replace(CARD, key="c2", calls=(call,))

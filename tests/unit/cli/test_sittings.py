@@ -44,7 +44,8 @@ def zeroclaw(home: Path, *arguments: str, typed: str = "") -> subprocess.Complet
 
 @pytest.fixture
 def short() -> Generator[Path]:
-    """An empty directory with a short path: sockets are made below it, whose paths are limited in length."""
+    """An empty directory with a short path: sockets are made below it, whose paths are limited
+    in length."""
     with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory:
         yield Path(directory)
 
@@ -70,7 +71,8 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
 def test_a_character_unknown_to_the_terminal_is_shown_by_its_number(
     short: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    """With an older locale such as `de_DE@euro`; nothing is left out, and the program goes on (P10)."""
+    """With an older locale such as `de_DE@euro`; nothing is left out, and the program goes on
+    (P10)."""
     monkeypatch.setenv("PYTHONIOENCODING", encoding)
     (short / "script.toml").write_text(SCRIPT)
     (short / "c.toml").write_text(CONFIG.format(script=short / "script.toml"))

@@ -65,7 +65,8 @@ async def test_json_has_all_rows(tmp_path: Path) -> None:
 
 
 async def test_it_works_without_a_daemon(tmp_path: Path) -> None:
-    """It reads the store if there is one; a mistyped directory gets none, and reading makes no file."""
+    """It reads the store if there is one; a mistyped directory gets none, and reading makes no
+    file."""
     assert await run(tmp_path / "mistyped") == (1, "")
     assert await asyncio.to_thread(os.listdir, tmp_path) == []
     await (await open_store(tmp_path, clock=ManualClock())).aclose()

@@ -362,7 +362,8 @@ def test_a_card_shows_the_call_and_how_to_answer() -> None:
 
 
 def test_a_card_is_wrapped_between_words_and_its_arguments_are_not() -> None:
-    """The rows that follow are indented without an edge, and so do not look like lines of a card (P5)."""
+    """The rows that follow are indented without an edge, and so do not look like lines of a card
+    (P5)."""
     view = live_view(SCREEN, columns=24)
     long_call = {**call(1), "arguments": "git commit --message whole"}
     shown = text_of(view.take(card(long_call)))
@@ -458,7 +459,8 @@ def test_after_any_frames_the_final_text_is_shown(frames: list[str], final: str)
 @given(st.lists(st.text(alphabet="ab   \n", max_size=30), min_size=1, max_size=8))
 @example(parts=["\n aaaaaaaaaaaa"])
 def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list[str]) -> None:
-    """A word keeps its indentation: a row of blanks above it would look like the end of a paragraph."""
+    """A word keeps its indentation: a row of blanks above it would look like the end of a
+    paragraph."""
     view = live_view(SCREEN, columns=12, max_rows=4)
     texts = ["".join(parts[: number + 1]) for number in range(len(parts))]
     growing = [item(text, draft=True) for text in texts]

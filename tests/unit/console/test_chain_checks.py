@@ -170,7 +170,8 @@ async def test_a_chain_trimmed_at_every_read_is_given_up() -> None:
 
 
 async def test_checking_many_chains_reads_the_daemons_chain_once() -> None:
-    """It holds a year of everyone's anchors; entries that retention removes meanwhile are no damage."""
+    """It holds a year of everyone's anchors; entries that retention removes meanwhile are no
+    damage."""
 
     class Cut(MemoryStore):
         """Loses half of a chain by age once all anchors have been read."""

@@ -25,7 +25,8 @@ from zeroclaw.store import Commit, RowKind
 async def served(
     world: World, directory: Path
 ) -> AsyncGenerator[tuple[House, Listener, httpx.AsyncClient]]:
-    """A house with an open approval request, its console on a real listener, and a logged-in client."""
+    """A house with an open approval request, its console on a real listener, and a logged-in
+    client."""
     async with world.running() as house, local_listener(directory, world.clock) as listener:
         listener.mount_beside("/console", house.page.answer)
         world.model.will(POKE, says("done"))

@@ -32,7 +32,8 @@ def shown(*used: Used) -> Part:
 
 
 def test_each_day_has_a_bar_with_its_amount() -> None:
-    """The busiest day has the highest bar, small amounts stay visible, and an empty day has none."""
+    """The busiest day has the highest bar, small amounts stay visible, and an empty day has
+    none."""
     page = shown(*USED)
     assert faults(page) == []
     (chart,) = page.every("svg")

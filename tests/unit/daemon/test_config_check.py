@@ -206,7 +206,8 @@ def test_a_prompt_that_holds_a_secret_is_a_warning() -> None:
 
 
 def test_a_missing_directory_of_prompt_files_is_a_warning(tmp_path: Path) -> None:
-    """Otherwise a bot without its prompt is puzzling; the directory may be made while the bot runs."""
+    """Otherwise a bot without its prompt is puzzling; the directory may be made while the bot
+    runs."""
     text = f'context.directory = "{tmp_path}/who"'
     (warning,) = check(parse(text), {}).warnings
     assert warning.startswith(f"context.directory: `{tmp_path}/who` is no directory")
@@ -283,7 +284,8 @@ def test_an_adapters_dependencies_are_loaded_before_it_is_opened(
 def test_a_channel_without_its_extra_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the checkout, since `zeroclaw` on PyPI is another project. None of it is loaded before."""
+    """From the checkout, since `zeroclaw` on PyPI is another project. None of it is loaded
+    before."""
     code = STORK.format(adapter="egret_nest:nowhere").replace("stork", "egret")
     needs = "needs=('json', 'not_there'), check='egret_nest:check', settings="
     (tmp_path / "egret.py").write_text(code.replace("settings=", needs))

@@ -174,7 +174,7 @@ async def test_new_limits_apply_to_later_turns(world: World) -> None:
         assert house.endings() == [("expired", "")]
 
 
-# --- settings that need a restart ----------------------------------------------------------------------------------
+# --- settings that need a restart -----------------------------------------------------------------
 
 
 async def test_settings_that_need_a_restart_are_named_and_stay(world: World) -> None:
@@ -226,7 +226,7 @@ def no_adapter(_context: ChannelContext) -> Channel:
     raise AssertionError
 
 
-# --- no change -------------------------------------------------------------------------------------
+# --- no change ------------------------------------------------------------------------------------
 
 
 async def test_a_fault_changes_nothing(world: World) -> None:

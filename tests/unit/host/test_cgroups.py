@@ -29,7 +29,8 @@ from zeroclaw.host.quotas import MAX_DEPTH, MAX_ENTRIES, DiskUsage, Meter, Quota
 from zeroclaw.host.sandbox import Bare, Box
 from zeroclaw.tool import Spawned
 
-# The files of an imitated cgroup; their forms are those of cgroup-v2.rst, "Interface Files" of each controller.
+# The files of an imitated cgroup; their forms are those of cgroup-v2.rst, "Interface Files" of
+# each controller.
 FORMS = {
     "cgroup.procs": r"(\d+\n)*",
     "cgroup.controllers": r"([a-z_]+( [a-z_]+)*\n?)?",
@@ -58,7 +59,8 @@ def fill(place: Path, **files: str) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cgroup that this process was started in: directories appear and disappear with their files."""
+    """The cgroup that this process was started in: directories appear and disappear with their
+    files."""
     make = Path.mkdir
 
     def create(
@@ -109,7 +111,8 @@ def test_a_delegated_subtree_is_made_ready(own: Path) -> None:
 def test_controllers_are_enabled_once_the_cgroup_is_empty(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the kernel refuses ("No Internal Process Constraint"); so the daemon moves out first."""
+    """Otherwise the kernel refuses ("No Internal Process Constraint"); so the daemon moves out
+    first."""
     write, refused = Path.write_text, list[str]()
 
     def wrote(place: Path, text: str, encoding: str | None = None) -> int:
@@ -463,7 +466,8 @@ def test_the_exceeded_quota_is_named(usage: DiskUsage, excess: str) -> None:
 
 
 def test_a_workspace_that_was_too_full_must_not_grow(tmp_path: Path) -> None:
-    """Neither in bytes nor in names, and a disk that was already full is not the command's fault."""
+    """Neither in bytes nor in names, and a disk that was already full is not the command's
+    fault."""
     (tmp_path / "a").write_bytes(b"x" * 100_000)
     usage = measure(tmp_path)
     meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=usage)
@@ -553,7 +557,8 @@ def test_our_files_are_given_to_the_user_that_runs_commands(
 
 @pytest.mark.parametrize("name", ["b", "b\u2028c (deleted)", "b\fc", "b\rc", "b\nc"])
 def test_a_deleted_file_counts_while_it_is_open_or_mapped(tmp_path: Path, name: str) -> None:
-    """Open or mapped, once for all processes, under any name; a file of another disk does not count."""
+    """Open or mapped, once for all processes, under any name; a file of another disk does not
+    count."""
     us = (os.getpid(), os.getpid(), 999_999_999)
     before = quotas.nameless_bytes(us, tmp_path)
     with (tmp_path / "a").open("w+b") as opened, (tmp_path / name).open("w+b") as mapped:

@@ -71,7 +71,8 @@ async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
 
 
 async def test_a_request_too_long_for_the_daemon_is_not_sent(tmp_path: Path) -> None:
-    """The daemon would close the connection, and the caller would retry or suspect a crash (P10)."""
+    """The daemon would close the connection, and the caller would retry or suspect a crash
+    (P10)."""
     control = control_in(tmp_path)
     control.call("echo", echo)
     async with serving(control):
@@ -235,7 +236,8 @@ async def test_the_socket_is_private_to_its_user(tmp_path: Path) -> None:
 async def test_files_made_meanwhile_by_threads_keep_their_modes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A umask for the socket would affect the whole process, whose threads make directories meanwhile."""
+    """A umask for the socket would affect the whole process, whose threads make directories
+    meanwhile."""
     masks: list[int] = []
 
     def umask(mask: int) -> int:

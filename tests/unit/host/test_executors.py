@@ -32,7 +32,8 @@ class Work:
         await settle()
 
     async def end(self, *numbers: int) -> None:
-        """End work by its number, in order of its start; work that has not started yet will end at once."""
+        """End work by its number, in order of its start; work that has not started yet will end
+        at once."""
         for number in numbers:
             self._tasks[number % len(self._tasks)][1].set()
         await settle()

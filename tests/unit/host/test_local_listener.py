@@ -174,7 +174,8 @@ async def test_a_stop_while_a_connection_closes_removes_it_from_the_loop() -> No
 
 
 async def test_a_request_being_answered_is_not_cut_for_others() -> None:
-    """It is complete, so a flood of half requests cuts those instead (P9); its body is read once."""
+    """It is complete, so a flood of half requests cuts those instead (P9); its body is read
+    once."""
     arrived, may_answer = asyncio.Event(), asyncio.Event()
     bodies: list[Message] = []
 

@@ -135,7 +135,7 @@ async def public(
             serving.cancel()
 
 
-# --- accepted requests --------------------------------------------------------------------------------
+# --- accepted requests ----------------------------------------------------------------------------
 
 
 async def test_a_webhook_is_answered_and_the_connection_serves_the_next() -> None:
@@ -176,7 +176,7 @@ async def test_a_webhook_over_tls_is_answered_too() -> None:
     assert rig.platform.bodies == [b"one"]
 
 
-# --- refused requests -------------------------------------------------------------------------------
+# --- refused requests -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

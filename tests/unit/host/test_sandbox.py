@@ -352,7 +352,8 @@ UNIT = Path(__file__).parents[3] / "deploy" / "zeroclaw.service"
 
 
 def test_the_service_is_not_root_and_allows_the_sandbox() -> None:
-    """An option that hides parts of /proc forbids a new one; systemd's filter would precede ours."""
+    """An option that hides parts of /proc forbids a new one; systemd's filter would precede
+    ours."""
     lines = UNIT.read_text(encoding="utf-8").splitlines()
     settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
     assert settings["User"] not in {"", "root", "0"}
@@ -424,7 +425,8 @@ def test_calls_that_only_attackers_need_are_denied(machine: str) -> None:
 
 @machines
 def test_another_call_table_does_not_bypass_the_filter(machine: str) -> None:
-    """32-bit programs, x32, another processor: killed. Calls newer than the tables are not allowed."""
+    """32-bit programs, x32, another processor: killed. Calls newer than the tables are not
+    allowed."""
     assert judged(machine, 0, audit=0x40000003) == KILL
     assert judged(machine, 0x40000000 | 250) == KILL
     assert judged(machine, NEWEST + 1) == MISSING
@@ -497,7 +499,8 @@ def test_no_file_is_created_with_set_id_bits(
 def test_some_calls_are_denied_by_their_arguments(
     machine: str, name: str, arguments: tuple[int, ...], answer: int
 ) -> None:
-    """Devices, namespaces, a terminal's input, another kind of process, sockets of unknown families."""
+    """Devices, namespaces, a terminal's input, another kind of process, sockets of unknown
+    families."""
     number = LIMITED[name][0][COLUMNS[machine]]
     assert number is not None
     assert judged(machine, number, *arguments) == answer

@@ -50,7 +50,8 @@ def words(directory: Path) -> Path:
 
 
 async def test_each_text_is_counted_by_itself(tmp_path: Path) -> None:
-    """Texts are not truncated or padded, even if the file says so; special tokens are plain text."""
+    """Texts are not truncated or padded, even if the file says so; special tokens are plain
+    text."""
     tokenizer = await asyncio.to_thread(FileTokenizer, words(tmp_path))
     texts = ("", "one", "one two three four five six", "<|im_start|>", "a \ud83d", "b " * 40_000)
     assert await tokenizer.count(texts) == (0, 1, 6, 3, 2, 40_000)

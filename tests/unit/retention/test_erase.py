@@ -437,7 +437,8 @@ async def test_rows_of_an_earlier_name_are_erased_wherever_an_erasure_is_cut_off
 async def test_shared_facts_and_titles_are_erased_wherever_an_erasure_is_cut_off(
     world: World,
 ) -> None:
-    """The facts and the title of a shared chat; the rows that lead to that chat are erased as well."""
+    """The facts and the title of a shared chat; the rows that lead to that chat are erased as
+    well."""
     with_notes(world)
     world.configure(autonomy="full")
     async with world.running() as house:
@@ -929,7 +930,8 @@ async def test_notes_that_a_person_had_taken_in_a_shared_chat_are_erased_too(wor
 async def test_a_note_that_moves_with_its_chat_during_an_erasure_is_erased_too(
     world: World,
 ) -> None:
-    """A Telegram group may become a supergroup at that moment; a fact of its chat is erased as well."""
+    """A Telegram group may become a supergroup at that moment; a fact of its chat is erased as
+    well."""
     with_notes(world)
     world.configure(autonomy="full")
     world.model.will(asks_for(("remember", '{"text": "a tulip"}')), says("Noted."))

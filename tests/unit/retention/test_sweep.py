@@ -176,7 +176,8 @@ async def test_a_clock_that_is_wrong_for_some_hours_sweeps_nothing(world: World)
 
 
 async def test_a_machine_that_sleeps_most_of_the_time_is_swept(world: World) -> None:
-    """Each sweep sees a clock leap, since the monotonic clock stands still while the machine sleeps."""
+    """Each sweep sees a clock leap, since the monotonic clock stands still while the machine
+    sleeps."""
     async with world.running() as house:
         await house.say("hello")
         for _ in range(12):

@@ -124,7 +124,8 @@ async def test_a_row_without_a_conversation_committed_with_it_belongs_to_it() ->
 
 
 async def test_a_row_that_replaces_another_stays_off_the_record() -> None:
-    """A notice to operators becomes a message to one of them, in a commit without a conversation."""
+    """A notice to operators becomes a message to one of them, in a commit without a
+    conversation."""
     disk = MemoryStore()
     store = OffTheRecord(disk)
     await store.commit(
@@ -156,7 +157,8 @@ async def test_its_journal_is_readable_and_its_audit_is_stored() -> None:
 
 
 async def test_files_stay_in_memory_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond it the oldest are dropped; a repeat counts as new, and the newest stays at any size."""
+    """Beyond it the oldest are dropped; a repeat counts as new, and the newest stays at any
+    size."""
     monkeypatch.setattr(off_the_record_store, "MAX_BLOB_BYTES", 110)
     disk = MemoryStore(clock=ManualClock())
     store = OffTheRecord(disk)

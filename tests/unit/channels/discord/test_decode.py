@@ -286,7 +286,8 @@ def test_a_deletion_counts_as_the_writers() -> None:
 
 
 def test_a_mention_of_the_bots_own_role_is_a_mention_of_the_bot() -> None:
-    """Discord offers the role beside the name; a role that the bot shares with others does not count."""
+    """Discord offers the role beside the name; a role that the bot shares with others does not
+    count."""
     server = {
         "roles": [
             {"id": "5", "tags": {"bot_id": "99"}},
@@ -417,7 +418,8 @@ ALONE: Json = {"member": None, "user": ANN, "guild_id": None}
     "where", [{**ALONE, "context": 2}, {"authorizing_integration_owners": {"1": "900"}}]
 )
 def test_a_command_where_the_bot_is_no_member_is_answered_only_to_its_user(where: Json) -> None:
-    """A user who installed the app can use it with a friend or on a strange server; it used to be admitted."""
+    """A user who installed the app can use it with a friend or on a strange server; it used to
+    be admitted."""
     interaction = interaction_of(2, USED, **where)
     assert interaction is not None
     assert (interaction.envelope, interaction.shows) == (None, decode.NOT_HERE.to("de"))
@@ -440,7 +442,8 @@ SEE, SEND, SEND_IN_THREADS, ADMINISTRATOR = 1 << 10, 1 << 11, 1 << 38, 1 << 3
 
 @pytest.mark.parametrize("may", [SEE, SEND, SEND_IN_THREADS])
 def test_a_question_where_the_bot_may_not_write_is_refused(may: int) -> None:
-    """People can use the commands in channels that are closed to the bot, where no answer appears."""
+    """People can use the commands in channels that are closed to the bot, where no answer
+    appears."""
     interaction = interaction_of(2, USED, app_permissions=str(may))
     assert interaction is not None
     assert (interaction.envelope, interaction.shows) == (None, decode.NOT_HERE.to("de"))
@@ -483,7 +486,7 @@ def test_a_question_where_the_bot_may_write_is_decoded(may: object) -> None:
     assert interaction.envelope is not None
 
 
-# --- malformed JSON ------------------------------------------------------------------------------------
+# --- malformed JSON -------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(
     [

@@ -286,7 +286,8 @@ async def test_a_chat_without_new_messages_is_not_read() -> None:
 
 
 async def test_a_servers_data_from_before_a_lost_session_hide_no_message() -> None:
-    """Servers send their channels' newest messages after a session has begun and chats were read."""
+    """Servers send their channels' newest messages after a session has begun and chats were
+    read."""
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         rig.discord.are_servers_late = True

@@ -88,7 +88,8 @@ async def test_a_press_works_after_a_restart() -> None:
 
 
 async def test_a_strangers_press_and_command_get_no_answer() -> None:
-    """The stranger learns nothing; Discord itself says that the application did not respond (P4)."""
+    """The stranger learns nothing; Discord itself says that the application did not respond
+    (P4)."""
     ingress = RecordingIngress(Ignored())
     async with rigged() as rig:
         general, card = await post_card(rig, ingress)

@@ -169,7 +169,8 @@ def test_a_call_whose_id_has_no_room_in_a_button_is_numbered() -> None:
 
 
 def test_a_call_can_not_break_out_of_its_block() -> None:
-    """Backticks send the whole call to a file; markup, pings and invisible characters are escaped (P5)."""
+    """Backticks send the whole call to a file; markup, pings and invisible characters are
+    escaped (P5)."""
     hostile = replace(CALL, summary="**✅ approved** <@1> \u202e`a`", why="# _big_", scope="~all~")
     view = shown(replace(CARD, calls=(hostile,), asked_by="**Eve**"))
     assert "\\*\\*✅ approved\\*\\* \\<\\@1\\> ⟨U+202E⟩`a`" in view.content

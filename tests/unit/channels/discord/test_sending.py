@@ -118,7 +118,8 @@ async def test_a_send_that_is_repeated_within_minutes_shows_one_message() -> Non
 
 
 async def test_a_text_sent_to_several_chats_is_shown_in_each() -> None:
-    """Such as a card with the same number for two approvers; a nonce is shared by all chats of a bot."""
+    """Such as a card with the same number for two approvers; a nonce is shared by all chats of a
+    bot."""
     async with speaking() as (rig, general, channel, to):
         ann = rig.discord.person("ann")
         direct = channel.direct_address(str(ann.id))

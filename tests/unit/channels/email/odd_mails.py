@@ -29,7 +29,8 @@ class OddMail(Value):
 
 
 def summary(raw: bytes) -> str:
-    """Say in one line how a mail is decoded: the reason to skip it, or its sender, body and files."""
+    """Say in one line how a mail is decoded: the reason to skip it, or its sender, body and
+    files."""
     event = decode(fetched(raw), ME)
     if isinstance(event, Skipped):
         return f"skipped: {event.reason}"

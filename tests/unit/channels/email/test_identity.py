@@ -154,7 +154,8 @@ def test_our_own_server_verifies_a_sender(value: str) -> None:
 
 @pytest.mark.parametrize("value", FALSE)
 def test_nothing_else_verifies_a_sender(value: str) -> None:
-    """Forged, from another server, about another sender, or unreadable: the sender is a stranger."""
+    """Forged, from another server, about another sender, or unreadable: the sender is a
+    stranger."""
     assert not vouches(ANN, (value,), MX)
 
 

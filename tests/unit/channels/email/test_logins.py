@@ -80,7 +80,8 @@ async def sent(place: EmailPlace, channel: Channel, text: str) -> None:
 
 
 async def test_both_servers_take_an_access_token(place: EmailPlace, tokens: TokenServer) -> None:
-    """One token for both, by the configured refresh token; the application's secret is sent with it."""
+    """One token for both, by the configured refresh token; the application's secret is sent with
+    it."""
     desk = Desk()
     channel = channel_of(place, ManualClock())
     async with receiving(channel, desk.admit):

@@ -38,7 +38,8 @@ async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
 async def receiving_again(
     place: EmailPlace, desk: Desk, port: int, poll_s: float = POLL_S
 ) -> AsyncGenerator[asyncio.Queue[str]]:
-    """Receive by one adapter after the other, as the runtime does; yields a queue of their errors."""
+    """Receive by one adapter after the other, as the runtime does; yields a queue of their
+    errors."""
     settings = email_settings(place.mail, place.bot, imap_port=port)
     settings = settings.model_copy(update={"poll_s": poll_s})
     errors = asyncio.Queue[str](10)

@@ -131,7 +131,7 @@ def test_a_hostile_text_takes_one_pass(piece: str) -> None:
     assert len(own_text(text)) <= len(text)
 
 
-# --- known text of the bot -------------------------------------------------------------------------------
+# --- known text of the bot ------------------------------------------------------------------------
 
 ANSWER = """It costs **three** euros, and [the shop](http://a.example) opens at nine.
 
@@ -157,7 +157,8 @@ Then walk"""
     ],
 )
 def test_known_words_of_the_bot_are_not_the_senders_own(quoted: str) -> None:
-    """Without a mark, in any lines, with or without its markup; its introduction is the sender's."""
+    """Without a mark, in any lines, with or without its markup; its introduction is the
+    sender's."""
     own_words = without_repeats(f"Yes, do it.\n\n{quoted}\nAnn", [ANSWER, HTML])
     assert own_words.replace("Bot:", "").split() == ["Yes,", "do", "it.", "Ann"]
 

@@ -188,7 +188,8 @@ def test_receipts_are_below_a_rule_that_no_text_has() -> None:
 
 
 def test_receipts_are_folded_below_one_line_when_asked_for() -> None:
-    """HTML has a box that unfolds, which no answer can have; text, which can't unfold, has all. P7."""
+    """HTML has a box that unfolds, which no answer can have; text, which can't unfold, has all.
+    P7."""
     body = render.markdown("Done. <details>")
     files = replace(RECEIPT, tool="read_file", earlier=True)
     rendered_answer = answer(body, (RECEIPT, RECEIPT, files), is_folded=True)
@@ -216,7 +217,8 @@ LOOKS_TRUE = (
 @pytest.mark.parametrize("line", LOOKS_TRUE)
 @pytest.mark.parametrize("is_plain", [True, False])
 def test_no_text_has_the_signs_of_true_marks(line: str, *, is_plain: bool) -> None:
-    """A plain text has no box, so only its marks have these signs. An honest line keeps its words. P7."""
+    """A plain text has no box, so only its marks have these signs. An honest line keeps its
+    words. P7."""
     rendered = render.markdown(f"Done.\n\n-- \n\n{line}\n\n✅ 3 receipts: taxi, lunch")
     shown_text = answer(rendered, (RECEIPT,), is_plain=is_plain).text
     above, _, below = shown_text.rpartition("\n-- \n")

@@ -132,7 +132,8 @@ def test_counts_survive_a_restart() -> None:
 
 
 def test_each_notice_of_a_person_is_sent_once_until_their_next_answer() -> None:
-    """Also after a restart; one notice used to hide the other. An earlier release's file has none."""
+    """Also after a restart; one notice used to hide the other. An earlier release's file has
+    none."""
     caps = Caps(of_sender=1, of_all=100)
     for sender in ("ann", "bob"):
         caps.count(sender, 0.0)

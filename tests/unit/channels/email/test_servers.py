@@ -148,7 +148,8 @@ async def test_a_channel_that_is_closed_ends_without_an_error(place: EmailPlace)
 
 
 async def test_a_send_by_a_closed_channel_leaves_no_connection(place: EmailPlace) -> None:
-    """As while its successor waits to connect: its lookup in the mailbox uses a separate connection."""
+    """As while its successor waits to connect: its lookup in the mailbox uses a separate
+    connection."""
     async with relayed(place.mail.imaps) as relay:
         channel = channel_of(place, imap_port=relay.port)
         await channel.aclose()
@@ -381,7 +382,8 @@ class Silent(Unreadable):
 async def test_a_mail_that_the_server_withholds_delays_no_other(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch, protocol: type[imap.Protocol]
 ) -> None:
-    """Later mail used to wait five minutes for it. It is requested again, after a restart too. P1."""
+    """Later mail used to wait five minutes for it. It is requested again, after a restart too.
+    P1."""
     known, desk = imap.Protocol, Desk()
     monkeypatch.setattr(imap, "Protocol", protocol)
     async with place.life(desk.admit, {}):

@@ -54,7 +54,8 @@ async def test_messages_sent_while_the_bot_was_away_arrive_in_order() -> None:
 
 
 async def test_only_stored_updates_are_confirmed() -> None:
-    """If a message can't be stored, later ones of its chat wait, and other chats' are stored (P1)."""
+    """If a message can't be stored, later ones of its chat wait, and other chats' are stored
+    (P1)."""
     desk = Desk()
     async with stage() as on:
         ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")

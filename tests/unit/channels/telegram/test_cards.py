@@ -94,7 +94,8 @@ def test_code_marked_by_the_runtime_is_shown_as_code() -> None:
 
 
 def test_a_caption_shows_where_a_command_ends() -> None:
-    """Otherwise a command could continue in the runtime's words, with the call only in the file (P5)."""
+    """Otherwise a command could continue in the runtime's words, with the call only in the file
+    (P5)."""
     command = "ls in the sandbox"
     long = replace(call(1), summary=f"run `{command}` on this machine", arguments="x" * 5000)
     view = shown(replace(CARD, calls=(long,)))

@@ -141,7 +141,8 @@ async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
 
 
 async def test_a_closed_account_opens_no_connection() -> None:
-    """A late call would open a connection that is never closed; it is not sent, and may be retried."""
+    """A late call would open a connection that is never closed; it is not sent, and may be
+    retried."""
     requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -268,7 +269,8 @@ async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
 
 
 async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file that the environment names may be missing; the message waits until it is back (P1)."""
+    """The file that the environment names may be missing; the message waits until it is back
+    (P1)."""
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
     await (await account_after_a_try("https://127.0.0.1:1")).http.aclose()
     account = account_at("https://127.0.0.1:1")
@@ -277,7 +279,7 @@ async def test_without_certificates_nothing_is_sent(monkeypatch: pytest.MonkeyPa
     await account.http.aclose()
 
 
-# --- broken servers ----------------------------------------------------------------------------------
+# --- broken servers -------------------------------------------------------------------------------
 
 TOKEN = "123:ABC-not-to-be-told"
 
@@ -331,7 +333,8 @@ async def test_a_poll_with_an_invalid_answer_has_failed(body: bytes) -> None:
 
 
 async def test_updates_that_are_too_long_together_are_fetched_one_by_one() -> None:
-    """Otherwise a stranger who forwards long rich messages could silence the bot for a day (P4, P9)."""
+    """Otherwise a stranger who forwards long rich messages could silence the bot for a day (P4,
+    P9)."""
     flood = b'{"ok": true, "result": [{"update_id": 7, "message": {"text": "aaaa'  # is cut off
     update = b'{"ok": true, "result": [{"update_id": 7}]}'
     async with broken_server((200, flood), (200, flood), (200, update)) as account:

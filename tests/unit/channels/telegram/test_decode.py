@@ -678,7 +678,8 @@ POLL = {"question": "run it?", "options": [{"text": "yes"}]}
 def test_the_senders_own_words_are_distinguished(
     fields: dict[str, object], own_text: str | None
 ) -> None:
-    """Quoted and forwarded text and another bot's text are not the sender's own; None means all is."""
+    """Quoted and forwarded text and another bot's text are not the sender's own; None means all
+    is."""
     body = decoded(new(**fields)).body
     assert isinstance(body, Said)
     assert body.own == own_text

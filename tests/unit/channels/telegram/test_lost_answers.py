@@ -379,7 +379,8 @@ async def test_a_later_lookup_can_start_from_the_end_of_the_first() -> None:
 
 @pytest.mark.parametrize("is_new", [False, True])
 async def test_numbers_given_meanwhile_do_not_extend_the_lookup(is_new: bool) -> None:
-    """A busy account's numbers would outrun the lookup, and the chat would wait for all of them (P9)."""
+    """A busy account's numbers would outrun the lookup, and the chat would wait for all of them
+    (P9)."""
     async with ann_chat() as (on, _, ann):
         bob = on.address(on.telegram.person("Bob").id)
         mark = on.channel.mark(ann)

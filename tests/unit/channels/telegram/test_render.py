@@ -136,7 +136,8 @@ def test_a_text_with_every_private_use_character_is_shown() -> None:
 def test_a_text_of_only_empty_blocks_stays_literal(
     monkeypatch: pytest.MonkeyPatch, block: str
 ) -> None:
-    """The library takes a second for a few thousand of them, on the event loop, so it is not used."""
+    """The library takes a second for a few thousand of them, on the event loop, so it is not
+    used."""
     monkeypatch.setattr(render, "_parsed", None)
     text = block * (MAX_BLOCKS + 1)
     assert markdown(text).plain == text.strip()

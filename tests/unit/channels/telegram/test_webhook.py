@@ -188,7 +188,8 @@ async def test_updates_of_a_chat_keep_their_order_after_a_failure() -> None:
 
 
 async def test_no_update_passes_one_that_was_given_up() -> None:
-    """The listener ends a hook that takes too long; updates behind it are posted again, too (P2)."""
+    """The listener ends a hook that takes too long; updates behind it are posted again, too
+    (P2)."""
     rig = Rig()
     rig.desk.hold()
     async with asyncio.TaskGroup() as group:

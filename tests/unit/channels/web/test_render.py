@@ -101,7 +101,8 @@ def test_no_text_on_a_card_is_hidden_or_reversed() -> None:
 
 
 def test_every_character_of_a_files_name_is_shown() -> None:
-    """A file of the bot or of a person, who may not have named it: `fdp.exe` used to read as `exe.pdf`."""
+    """A file of the bot or of a person, who may not have named it: `fdp.exe` used to read as
+    `exe.pdf`."""
     sent = SentFile(name="a\u202efdp.exe", size_bytes=1)
     _, (event_read,) = feed(SseState(), frame(replace(MINE, files=(sent.name,), sent=sent)))
     item = json.loads(event_read.data)

@@ -23,7 +23,8 @@ def claim(key: str, until: datetime = EPOCH + timedelta(days=1)) -> Claim:
 
 
 class Gate:
-    """Holds the writer's thread back from opening, so that the commits handed in become one group."""
+    """Holds the writer's thread back from opening, so that the commits handed in become one
+    group."""
 
     def __init__(
         self, directory: Path, before_work: Callable[[sqlite3.Connection], None] = lambda _: None

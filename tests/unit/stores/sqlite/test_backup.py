@@ -69,7 +69,8 @@ def put_files(place: Path, body: str) -> None:
 
 
 def test_a_store_is_copied_while_it_is_open(tmp_path: Path) -> None:
-    """The copy holds what was committed, the original goes on, and the last progress is the total."""
+    """The copy holds what was committed, the original goes on, and the last progress is the
+    total."""
     data, copy = tmp_path / "data", tmp_path / "new" / "copy"
     reports: list[tuple[int, int]] = []
 
@@ -242,7 +243,8 @@ def test_existing_data_is_replaced_only_with_force(tmp_path: Path) -> None:
 
 
 def test_a_restore_on_a_full_disk_replaces_nothing(tmp_path: Path) -> None:
-    """The rows that it adds fit into SQLite's log, and not into the file: a close would hide that."""
+    """The rows that it adds fit into SQLite's log, and not into the file: a close would hide
+    that."""
     source, copy, data = tmp_path / "source", tmp_path / "copy", tmp_path / "data"
     with open_store_of(source) as connection:
         add(connection, *(f"{number:03}" for number in range(200)), body=bytes(4000))

@@ -243,7 +243,8 @@ def test_the_file_is_rewritten_on_disk_and_not_in_memory(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("fate", ["removed", "replaced"])
 async def test_nothing_is_committed_to_a_deleted_file(tmp_path: Path, fate: str) -> None:
-    """P1: SQLite would go on writing to the unlinked file, and everything would be lost at the end."""
+    """P1: SQLite would go on writing to the unlinked file, and everything would be lost at the
+    end."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         await store.commit(chore(counter("a")))
         await asyncio.to_thread((tmp_path / FILE_NAME).unlink)
@@ -267,7 +268,8 @@ async def test_a_file_locked_by_another_program_says_so(tmp_path: Path) -> None:
 
 
 async def test_damage_is_reported_when_it_is_read(tmp_path: Path) -> None:
-    """A page that went bad while the daemon was down fails the read with an error that says what to do."""
+    """A page that went bad while the daemon was down fails the read with an error that says what
+    to do."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         for number in range(200):
             await store.commit(chore(counter(f"{number:03}", bytes(1000))))
