@@ -112,6 +112,25 @@ async def test_the_unfinished_message_of_a_discarded_tab_is_restored(tmp_path: P
         await expect(message).to_have_value("")
 
 
+async def test_a_message_that_a_busy_proxy_refuses_is_sent_again(tmp_path: Path) -> None:
+    """It stood there as refused, and was gone with a reload (P1)."""
+    statuses = [429, 408, 425]
+
+    async def refuse_at_first(route: Route) -> None:
+        if statuses:
+            await route.fulfill(status=statuses.pop(), body="later")
+        else:
+            await route.continue_()
+
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await page.page.route("**/messages", refuse_at_first)
+        world.model.say("Hello.")
+        await page.say("hello")
+        await expect(page.answers).to_have_text(["Hello."])
+        world.page_errors.clear()  # the browser reports the three
+
+
 async def test_cells_of_a_spreadsheet_are_pasted_as_text(tmp_path: Path) -> None:
     """The clipboard has a picture of them too, which must not take the place of the text."""
     async with browsing(tmp_path) as world:

@@ -12,6 +12,8 @@ const POST_TIMEOUT_MS = 150_000;
 const STALE_POST_MS = 10_000;
 /* 64 kbit/s, less than a phone has at the edge of its network. */
 const MIN_BYTES_PER_MS = 8;
+/* A proxy in between says these: the request took too long, came too early, or was one of too many. */
+const TRY_AGAIN = new Set([408, 425, 429]);
 /* Of this chat: the next page of the same tab may be that of another. */
 const STORAGE_KEY = `${UNSENT}${location.pathname}`;
 
@@ -31,7 +33,9 @@ async function post(path, body, bytes, headers = {}) {
   if (response.ok) return response;
   const isJson = response.headers.get("content-type")?.startsWith("application/json");
   const reason = isJson ? (await response.json()).error : await response.text();
-  if (response.status < 500) throw new Refused(reason || `refused (${response.status})`);
+  if (response.status < 500 && !TRY_AGAIN.has(response.status)) {
+    throw new Refused(reason || `refused (${response.status})`);
+  }
   throw new Error(reason || `not now (${response.status})`);
 }
 
