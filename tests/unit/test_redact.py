@@ -174,7 +174,10 @@ FORMS = {
     "plain": VALUE,
     "json": json.dumps(VALUE)[1:-1],
     "json in utf-8": json.dumps(VALUE, ensure_ascii=False)[1:-1],
+    "json of php": json.dumps(VALUE)[1:-1].replace("/", r"\/"),
+    "json of go": json.dumps(VALUE)[1:-1].replace("<", r"\u003c").replace(">", r"\u003e"),
     "html": escape(VALUE),
+    "html between tags": escape(VALUE, quote=False),
     "url": quote(VALUE, safe=""),
     "url path": quote(VALUE),
     "url form": quote_plus(VALUE),
@@ -192,6 +195,15 @@ def test_a_known_value_is_redacted_in_every_form(name: str) -> None:
     text = f"x{FORMS[name]}y"
     outs = {streamed(REDACTOR, [text[:at], text[at:]]) for at in range(len(text))}
     assert outs == {f"x{MARKER}y"}
+
+
+@pytest.mark.parametrize("quotes", ["''", '""', "'\""])
+@pytest.mark.parametrize("apostrophe", ["&#x27;", "&#39;", "&#039;"])
+def test_a_known_value_with_quotes_is_redacted_in_html(quotes: str, apostrophe: str) -> None:
+    """Libraries differ in how they write an apostrophe. S3-37."""
+    redactor = Redactor([f"open{quotes}&sesame"])
+    written = escape(f"open{quotes}&sesame").replace("&#x27;", apostrophe)
+    assert redactor.redact(written) == MARKER
 
 
 @given(before=st.binary(max_size=7), after=st.binary(max_size=7), safe=st.booleans())
@@ -403,18 +415,22 @@ def test_held_text_is_not_shown_by_repr() -> None:
 
 
 def test_the_environment_names_its_secrets() -> None:
-    """Names that say TOKEN, KEY, SECRET or PASSWORD, in any case, with 8 characters. P8."""
+    """Names that say TOKEN, KEY, SECRET or a word for password, with 8 characters. P8."""
     environment = {
         "BOT_TOKEN": "12345678",
         "api_key": "abcdefghi",
         "MY_SECRET": "1234567",
         "PATH": "/usr/bin:/bin",
         "PGPASSWORD": "p4ssw0rd!",
+        "DB_PASSWD": "p4sswd!!",
+        "BORG_PASSPHRASE": "open sesame",
     }
     assert secret_environment(environment) == {
         "BOT_TOKEN": "12345678",
         "api_key": "abcdefghi",
         "PGPASSWORD": "p4ssw0rd!",
+        "DB_PASSWD": "p4sswd!!",
+        "BORG_PASSPHRASE": "open sesame",
     }
 
 

@@ -63,7 +63,7 @@ __all__ = [
     "without_credentials", "without_names",
 ]  # fmt: skip
 
-_SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+_SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE")
 _BLOCK = 2048  # characters; a block without a telling word is passed on in one step
 
 MIN_PREFIX_CHARS = 4

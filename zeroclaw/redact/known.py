@@ -51,8 +51,12 @@ def _forms(value: str) -> Iterable[str]:
     """Yield every form that `value` may have in a text."""
     yield value
     for ascii_only in (True, False):
-        yield json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-    yield html.escape(value)
+        escaped = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        yield from (escaped, escaped.replace("/", r"\/"))  # the second is PHP's
+        yield re.sub("[&<>]", lambda sign: f"\\u{ord(sign[0]):04x}", escaped)  # Go's
+    for apostrophe in ("&#x27;", "&#39;", "&#039;"):
+        yield html.escape(value).replace("&#x27;", apostrophe)
+    yield html.escape(value, quote=False)
     for quoted in (
         quote(value, safe="", errors="surrogatepass"),
         quote(value, errors="surrogatepass"),
