@@ -232,10 +232,13 @@ class Writer:
         if any(map(_ends_erasure, waiting)):
             # Before its end is written: after a kill, the whole erasure is carried out again.
             try:
+                for path in self._path.parent.iterdir():
+                    if path.name.startswith(f"{FILE_NAME}.schema-"):  # a migration's copy
+                        path.unlink()
                 # First, as a log that filled the disk can't be emptied into a file that has to grow.
                 empty_log(connection)
                 rewrite(connection, self._path.parent)
-            except (sqlite3.Error, MemoryError, UnicodeEncodeError) as error:
+            except (sqlite3.Error, OSError, MemoryError, UnicodeEncodeError) as error:
                 # The last: SQLite is told the directory's name as text, and not every name is one.
                 if (log := self._log) is not None:
                     reason = str(error) or "no memory is left"

@@ -28,7 +28,7 @@ from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.store import Claim, Commit, Delete, DropBlob, DurablePoint, PutBlob, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing, unusable
-from zeroclaw.stores.sqlite.schema import shipped
+from zeroclaw.stores.sqlite.schema import backup_path, shipped
 from zeroclaw.stores.sqlite.statements import blobs, to_microseconds
 from zeroclaw.stores.sqlite.writer import Fences
 
@@ -271,6 +271,16 @@ async def test_after_an_erasure_no_file_holds_the_words(tmp_path: Path) -> None:
         await store.commit(chore(Delete(kind=RowKind.COUNTER, key="b")))
         await store.commit(chore(request))
         assert holding(tmp_path, words) == []
+
+
+async def test_an_erasure_removes_the_copies_of_older_schemas(tmp_path: Path) -> None:
+    """An upgrade left them, whole or cut off, and no table and no age leads to them."""
+    copy = backup_path(tmp_path / FILE_NAME, 1)
+    for path in (copy, copy.with_name(f"{copy.name}.unfinished")):
+        path.write_bytes(b"the words")
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
+        assert holding(tmp_path, b"the words") == []
 
 
 @pytest.mark.parametrize("seed", range(8))
