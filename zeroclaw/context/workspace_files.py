@@ -8,6 +8,7 @@ Missing files are skipped. Links are not followed, and only plain files are open
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -16,9 +17,10 @@ from zeroclaw.context_provider import ContextRequest, ContextSpec, ContextText
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.executors import run_inline
-from zeroclaw.tools.files.workspace import open_at, opened_directory
+from zeroclaw.tools.files.workspace import opened_file
 from zeroclaw.value import Value
 
+_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 MAX_BYTES = 65_536
 """Bytes read of one file; the model is shown less."""
 FILES = (
@@ -100,15 +102,15 @@ def _read(directory: Path | None) -> dict[str, str]:
 
 
 def _found(directory: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of a directory that exist and can be read; blocks."""
-    try:
-        with opened_directory(directory, ()) as parent:
-            for name, _, _ in FILES:
-                try:
-                    file = open_at(parent, (name,))
-                except ToolFailed:
-                    continue
-                with os.fdopen(file, "rb") as stream:
-                    yield name, stream.read(MAX_BYTES).decode("utf-8", "replace")
-    except ToolFailed:
-        return
+    """Yield the files of a directory that exist and can be read; blocks.
+
+    Raises:
+        ToolFailed: The system has no room to open them: a rule must not be missing unnoticed.
+    """
+    for name, _, _ in FILES:
+        try:
+            with opened_file(directory, (name,)) as file, open(file, "rb", closefd=False) as stream:
+                yield name, stream.read(MAX_BYTES).decode("utf-8", "replace")
+        except ToolFailed as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:
+                raise

@@ -1,5 +1,6 @@
 """The system prompt: the rules it states, the files that say who the bot is, and skills."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from zeroclaw.context.skills import LIST_TOKENS, TEXT_TOKENS, skills_provider, s
 from zeroclaw.context.workspace_files import FILES, MAX_BYTES, WorkspaceFiles
 from zeroclaw.context_provider import ContextText
 from zeroclaw.envelope import ConversationId, off_the_record
+from zeroclaw.errors import ToolFailed
 from zeroclaw.redact import Redactor
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import replace
@@ -207,6 +209,26 @@ async def test_a_link_that_leads_nowhere_is_skipped(tmp_path: Path) -> None:
     furnish(tmp_path, "USER.md")
     (tmp_path / "MEMORY.md").symlink_to(tmp_path / "gone")
     assert [part.name for part in await read(files_in(tmp_path / "none", tmp_path))] == ["USER.md"]
+
+
+@pytest.mark.parametrize("opened", [0, 1])
+async def test_rules_that_there_is_no_descriptor_for_are_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: int
+) -> None:
+    """Else the model would be asked without them, and nobody would learn of it. S3-06."""
+    furnish(tmp_path, "AGENTS.md")
+    system_open, calls = os.open, list[str]()
+
+    def refuse(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        calls.append(path)
+        if len(calls) > opened:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return system_open(path, flags, mode, dir_fd=dir_fd)
+
+    files = files_in(tmp_path / "none", tmp_path)
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(ToolFailed, match="too many open files"):
+        await read(files)
 
 
 # --- skills ---------------------------------------------------------------------------------------
