@@ -1,6 +1,6 @@
 """The catalogue of what the bot says: whole in every language, used, and filled in rightly.
 
-That no room says a sentence of its own is held in `test_what_rooms_say.py`.
+That no room says a sentence of its own is held in `test_sentences.py`.
 """
 
 import ast

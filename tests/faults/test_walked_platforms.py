@@ -1,6 +1,6 @@
 """Killed at each durable point on the platforms beside Telegram, the daemon keeps its promises.
 
-    pytest tests/faults/test_walked_elsewhere.py -k "slack and asked"
+    pytest tests/faults/test_walked_platforms.py -k "slack and asked"
 
 What differs from platform to platform is how an event comes again, how a message is found whose
 answer was lost, and how a card is pressed and settled. So each point is killed at once on every channel,
