@@ -382,7 +382,7 @@ async def test_a_search_of_everything_finds_nothing_of_what_is_denied_or_protect
     """A deny, `.env`, `.ssh` and the daemon's own files are skipped, and counted (P3, S3-23)."""
     found = await outcome_of(workspace, "search_files", '{"pattern": "hunter"}', DENY, ASK)
     assert found == (
-        "a.txt:1: hunter2 of a.txt\n[skipped 7 paths: protected, or not allowed by the policy]"
+        "a.txt:1: hunter2 of a.txt\n[skipped 7 paths: protected, not allowed by the policy, or unreadable]"
     )
 
 
@@ -420,7 +420,7 @@ async def test_an_approval_opens_what_was_asked_about_and_nothing_else(workspace
     arguments = '{"pattern": "hunter", "path": "plans"}'
     found = await outcome_of(workspace, "search_files", arguments, ASK, other, yes=True)
     assert found == (
-        "plans/d:1: hunter2 of plans/d\n[skipped 1 path: protected, or not allowed by the policy]"
+        "plans/d:1: hunter2 of plans/d\n[skipped 1 path: protected, not allowed by the policy, or unreadable]"
     )
 
 

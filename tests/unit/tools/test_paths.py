@@ -155,7 +155,7 @@ async def test_masked_places_are_neither_read_nor_listed_nor_found(workspace: Pa
     for name in ("read_file", "list_files"):
         with pytest.raises(ToolFailed, match="is protected and can't be read"):
             await call(workspace, name, path=".env/key")
-    skipped = "[skipped 1 path: protected, or not allowed by the policy]"
+    skipped = "[skipped 1 path: protected, not allowed by the policy, or unreadable]"
     assert await call(workspace, "list_files", depth=3) == f"a (7 bytes)\n{skipped}"
     found = await call(workspace, "search_files", pattern="hunter")
     assert found == f"a:1: hunter3\n{skipped}"

@@ -1,6 +1,7 @@
 """The file tools that list and search."""
 
 import asyncio
+import errno
 import os
 import re
 import threading
@@ -99,6 +100,30 @@ async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
     )
 
 
+async def test_a_walk_passes_over_what_cannot_be_opened(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file of another user must not end each search and each list of a whole project."""
+    (workspace / "db").mkdir()
+    for name in ("a", "db/b", "log"):
+        (workspace / name).write_text("x\n", encoding="utf-8")
+    system_open = os.open
+
+    def refuse(path: str | Path, flags: int, *, dir_fd: int | None = None) -> int:
+        if path in {"db", "log"}:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return system_open(path, flags, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", refuse)
+    unreadable = "protected, not allowed by the policy, or unreadable"
+    found = await call(workspace, "search_files", pattern="x")
+    assert found == f"a:1: x\n[skipped 2 paths: {unreadable}]"
+    listed = await call(workspace, "list_files", depth=2)
+    assert listed == f"a (2 bytes)\ndb/\nlog (2 bytes)\n[skipped 1 path: {unreadable}]"
+    with pytest.raises(ToolFailed, match="can't enter `db`: permission denied"):
+        await call(workspace, "list_files", path="db")
+
+
 async def test_a_pattern_that_cannot_be_used_is_reported(workspace: Path) -> None:
     """The model reads what is wrong with it."""
     with pytest.raises(ToolFailed, match=r"the pattern `\(a` can't be used: missing \)"):
@@ -171,13 +196,13 @@ async def test_a_walk_neither_opens_nor_names_what_the_call_may_not_touch(worksp
     def permits(resource: str) -> bool:
         return not resource.endswith("/secret") and f"{workspace}/shut/" not in resource
 
-    skipped = "[skipped 3 paths: protected, or not allowed by the policy]"
+    skipped = "[skipped 3 paths: protected, not allowed by the policy, or unreadable]"
     searched = await permitted_call(workspace, permits, "search_files", pattern="hunter")
     assert searched == f"a:1: hunter2\nd/b:1: hunter2\n{skipped}"
     listed = await permitted_call(workspace, permits, "list_files", depth=3)
     assert listed == f"a (8 bytes)\nd/\nshut/\nd/b (8 bytes)\n{skipped}"
     found = await permitted_call(workspace, permits, "search_files", pattern="x", path="shut")
-    skipped_both = "[skipped 2 paths: protected, or not allowed by the policy]"
+    skipped_both = "[skipped 2 paths: protected, not allowed by the policy, or unreadable]"
     assert found == f"[nothing found]\n{skipped_both}"
 
 
@@ -193,7 +218,10 @@ async def test_a_walk_that_no_gate_narrowed_touches_nothing(workspace: Path) -> 
         spawned=Records().spawned,
     ).permits
     found = await permitted_call(workspace, default, "search_files", pattern="hunter")
-    assert found == "[nothing found]\n[skipped 1 path: protected, or not allowed by the policy]"
+    assert (
+        found
+        == "[nothing found]\n[skipped 1 path: protected, not allowed by the policy, or unreadable]"
+    )
 
 
 def make_many(workspace: Path, number: int) -> None:

@@ -5,6 +5,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Annotated
 
 from pydantic import Field
@@ -88,7 +89,8 @@ def list_files(arguments: ListArguments, run: RunContext) -> ToolOutput:
 
 def search_files(arguments: SearchArguments, run: RunContext) -> ToolOutput:
     """Return the matching lines as `path:line: text`, and notes about skipped files."""
-    search, skips = _Search(arguments, run), _Skips(run)
+    skips = _Skips(run)
+    search = _Search(arguments, run, skips)
     for entry in _files(run, readable_parts(arguments.path, run), skips):
         if fnmatch.fnmatchcase(entry.parts[-1], arguments.names) and not search.take(entry):
             break
@@ -97,40 +99,38 @@ def search_files(arguments: SearchArguments, run: RunContext) -> ToolOutput:
 
 
 class _Skips:
-    """Counts the paths that a walk skips because the call may not touch them."""
+    """Counts the paths that a walk skips: the call may not touch them, or they can't be opened."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
         self._workspace = f"file:{run.workspace}".rstrip("/")
-        self._count = 0
+        self.count = 0
 
     def skip(self, parts: Parts, all_below: str = "") -> bool:
         """Whether a path must be neither opened nor named; with `BELOW`, all paths in it."""
         run = self._run
         resource = "/".join((self._workspace, *parts)) + all_below
         skipped = is_masked(parts, run.hidden) or not run.permits(resource)
-        self._count += skipped
+        self.count += skipped
         return skipped
 
     def notes(self) -> list[str]:
         """Return the note about skipped places, if any."""
-        if not self._count:
-            return []
-        skipped = counted(self._count, "path")
-        return [f"[skipped {skipped}: protected, or not allowed by the policy]"]
+        skipped = counted(self.count, "path")
+        note = f"[skipped {skipped}: protected, not allowed by the policy, or unreadable]"
+        return [note] if self.count else []
 
 
 class _Search:
     """The state of one search: its matches, and the limit that ended it."""
 
-    def __init__(self, arguments: SearchArguments, run: RunContext) -> None:
+    def __init__(self, arguments: SearchArguments, run: RunContext, skips: _Skips) -> None:
         self._pattern = _pattern(arguments)
         self._stops_at_s = time.thread_time() + run.settings.max_search_cpu_s
         self._max_results = arguments.max_results
-        self._run = run
+        self._run, self._skips = run, skips
         self._remaining_bytes = run.settings.max_search_bytes
-        self._large = 0
-        self._stopped_by = ""
+        self._large, self._stopped_by = 0, ""
         self.lines: list[str] = []
 
     def take(self, entry: _Entry) -> bool:
@@ -142,7 +142,11 @@ class _Search:
         if entry.size_bytes > self._remaining_bytes:
             self._stopped_by = "it had read as much as one search may"
             return False
-        data = _read(entry, self._remaining_bytes)
+        try:
+            data = _read(entry, self._remaining_bytes)
+        except ToolFailed:
+            self._skips.count += 1
+            return True
         self._remaining_bytes -= len(data)
         if is_binary(data):
             return True
@@ -203,7 +207,14 @@ def _walk(run: RunContext, parts: Parts, depth: int, skips: _Skips) -> Iterator[
     while waiting:
         directory_parts, levels = waiting.pop()
         inner: list[tuple[Parts, int]] = []
-        with opened_directory(run.workspace, directory_parts) as directory:
+        with ExitStack() as stack:
+            try:
+                directory = stack.enter_context(opened_directory(run.workspace, directory_parts))
+            except ToolFailed:
+                if directory_parts == parts:
+                    raise
+                skips.count += 1
+                continue
             for name in _names(directory):
                 run.raise_if_stopped()
                 visited += 1
