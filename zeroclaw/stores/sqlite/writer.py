@@ -191,7 +191,7 @@ class Writer:
         opened = self.opened
         try:
             files = self._open_files()
-        except StoreUnusable as error:
+        except (StoreUnusable, MemoryError) as error:
             failure = error
             self._call_on_loop(lambda: None if opened.done() else opened.set_exception(failure))
             self._call_on_loop(self._end)

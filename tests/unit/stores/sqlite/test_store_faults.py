@@ -32,8 +32,8 @@ from tests.unit.stores.sqlite.groups import (
 from zeroclaw.errors import AlreadyClaimed, StoreRefused, StoreUnusable
 from zeroclaw.host.places import LOCK
 from zeroclaw.store import Append, Commit, Delete, DurablePoint, LogKind, Query, Row, RowKind, Write
-from zeroclaw.stores.sqlite import open_store, statements, writer
-from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
+from zeroclaw.stores.sqlite import SqliteStore, open_store, statements, writer
+from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, open_for_writing
 from zeroclaw.stores.sqlite.reader import FAST_STEPS, READS_IN_A_ROW
 from zeroclaw.stores.sqlite.statements import rewrite
 from zeroclaw.value import replace
@@ -302,6 +302,18 @@ async def test_a_bug_in_the_writer_is_raised_to_every_waiting_caller(
         with pytest.raises(StoreUnusable):
             await store.commit(chore(counter("a")))
     await asyncio.to_thread(printed.wait)
+
+
+async def test_a_start_without_memory_fails_at_once(tmp_path: Path) -> None:
+    """It would wait for ever for the thread, and answer no signal."""
+
+    def fail() -> Opened:
+        raise MemoryError
+
+    store = SqliteStore(tmp_path, clock=ManualClock(), open_files=fail)
+    with pytest.raises(MemoryError):
+        async with asyncio.timeout(1):
+            await store.open()
 
 
 async def test_a_bug_in_a_query_is_raised_to_its_caller_alone(
