@@ -14,6 +14,8 @@ from typing import cast
 
 import click
 
+from zeroclaw.host.places import real
+
 NAME = "zeroclaw"
 OPTIONS = ("config", "data_dir")
 """The options to pass on, by parameter name, in the order in which they are typed."""
@@ -109,6 +111,6 @@ def shell_word(started: str, *, path: str, cwd: Path) -> str:
     """
     absolute = cwd / started
     found = shutil.which(NAME, path=path)
-    if absolute.name != NAME or (found is not None and Path(found).samefile(absolute)):
+    if absolute.name != NAME or (found is not None and real(Path(found)) == real(absolute)):
         return NAME
     return shlex.quote(str(absolute.relative_to(cwd) if absolute.is_relative_to(cwd) else absolute))

@@ -290,6 +290,7 @@ def test_a_help_fits_a_terminal(words: tuple[str, ...]) -> None:
         ("{0}/.venv/bin/zeroclaw", "{0}/.venv/bin", "zeroclaw"),
         ("{0}/.venv/bin/zeroclaw", "{0}/another", ".venv/bin/zeroclaw"),
         ("/opt/z/bin/zeroclaw", "/nowhere", "/opt/z/bin/zeroclaw"),
+        ("/opt/removed/bin/zeroclaw", "{0}/another", "/opt/removed/bin/zeroclaw"),
         ("/usr/bin/pytest", "/nowhere", "zeroclaw"),
     ],
 )
