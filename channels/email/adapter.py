@@ -49,6 +49,8 @@ from zeroclaw import (
 
 STORE_RETRY_S = 1.0
 """Seconds before retrying a mail that could not be stored."""
+PARENT_S = 10.0
+"""Seconds to find the mail to answer, of the half minute that the runtime allows a send."""
 MAX_TRIES, NOTIFY_AFTER, RETRY_S = 10, 5, 60.0
 """Fetches of a mail that the server does not deliver; the failure after which operators are notified;
 and the seconds after the first one. Each further wait is twice as long: nine hours in all."""
@@ -73,8 +75,7 @@ class EmailChannel:
             ChannelUnauthorized: The password is not set.
         """
         self._settings = settings = context.settings_as(EmailSettings)
-        self.name, self.capabilities = context.name, CAPABILITIES
-        self._context = context
+        self._context, self.name, self.capabilities = context, context.name, CAPABILITIES
         directory, now = context.directory, context.clock.monotonic
         logins = Logins(context.name, settings, context.secrets, directory, now)
         self._account, self._sender = Account(logins), Sender(logins)
@@ -366,8 +367,9 @@ class EmailChannel:
 
     async def _parent(self, to: Address) -> Parent:
         """Return the mail to answer: remembered, else found in the mailbox, else the thread's first."""
-        with suppress(ChannelUnavailable):  # an answer is worth more than its subject
-            return self._parents.get(to.key()) or await self._account.newest(to)
+        with suppress(ChannelUnavailable, TimeoutError):  # an answer is worth more than its subject
+            async with asyncio.timeout(PARENT_S):
+                return self._parents.get(to.key()) or await self._account.newest(to)
         return decode.root_of(to.thread)
 
     async def _post(

@@ -134,8 +134,7 @@ class Mailbox:
 
     def __init__(self, protocol: Protocol, channel: str) -> None:
         """Use a connection that `connect` has made."""
-        self._protocol, self._channel = protocol, channel
-        self.validity = 0
+        self._protocol, self._channel, self.validity = protocol, channel, 0
 
     async def _within(self, call: Awaitable[T], limit_s: float) -> T:
         """Wait for a call until the limit, or until the connection is lost.
@@ -271,8 +270,7 @@ class Account:
     def __init__(self, logins: Logins) -> None:
         """Connect to nothing yet."""
         self._settings, self._logins = logins.settings, logins
-        self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
-        self._open: set[Mailbox] = set()
+        self._lookups, self._open = asyncio.Semaphore(MAX_LOOKUPS), set[Mailbox]()
 
     @asynccontextmanager
     async def mailbox(self) -> AsyncGenerator[Mailbox]:

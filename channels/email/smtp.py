@@ -28,6 +28,9 @@ from zeroclaw import (
 
 MAX_CONCURRENT = 4
 CALL_S = 60.0
+BEGIN_S = 15.0
+"""Seconds to begin a mail. The runtime ends a send after half a minute, and must then assume that the
+mail may be on its way; of such sends it makes few."""
 IDLE_S = 30.0
 """Seconds to wait for the next mail; servers wait for five minutes (RFC 5321, 4.5.3.2.7), using a
 process for each connection."""
@@ -69,9 +72,8 @@ class Sender:
     def __init__(self, logins: Logins) -> None:
         """Connect to nothing yet."""
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
-        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+        self._slots, self.closed = asyncio.Semaphore(MAX_CONCURRENT), asyncio.Event()
         self._idle: list[_Client] = []
-        self.closed = asyncio.Event()
 
     async def send(self, mail: bytes, to: str) -> None:
         """Send one mail to one person.
@@ -122,15 +124,16 @@ class Sender:
         sender, tls = self._settings.address, await self._logins.tls_context()
         client = self._client(login, tls)
         try:
-            while client.is_connected:
-                with suppress(SMTPException, OSError):  # it may have ended while it was idle
+            async with asyncio.timeout(BEGIN_S):
+                while client.is_connected:
+                    with suppress(SMTPException, OSError):  # it may have ended while it was idle
+                        await client.mail(sender)
+                        break
+                    client.close()
+                    client = self._client(login, tls)
+                else:
+                    await client.connect()
                     await client.mail(sender)
-                    break
-                client.close()
-                client = self._client(login, tls)
-            else:
-                await client.connect()
-                await client.mail(sender)
             yield client
         except (SMTPException, OSError) as error:
             raise self._error_of(error, login) from error

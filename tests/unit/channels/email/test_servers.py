@@ -1060,6 +1060,36 @@ async def test_a_failure_says_whether_a_mail_may_have_arrived(
     assert answer in str(caught.value) or answer == "250 here"
 
 
+async def hold_silently(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+    """Serve a connection by saying nothing until its client has gone."""
+    await reader.read()
+
+
+async def test_a_sending_server_that_says_nothing_got_no_mail(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This is known before the call ends as one of unknown outcome, of which there may be few. P1."""
+    monkeypatch.setattr(smtp, "BEGIN_S", 0.2)
+    async with serving(hold_silently) as port:
+        channel = channel_of(place, smtp_port=port)
+        with pytest.raises(ChannelUnavailable, match="can't be reached to send a mail"):
+            async with asyncio.timeout(8):
+                await channel.send(chat_of(place), outgoing(channel, "hello"))
+        await channel.aclose()
+
+
+async def test_a_mailbox_that_says_nothing_does_not_hold_up_an_answer(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer only lacks the subject of its thread. P1."""
+    monkeypatch.setattr(adapter, "PARENT_S", 0.2)
+    async with serving(hold_silently) as port:
+        channel = channel_of(place, imap_port=port)
+        async with asyncio.timeout(8):
+            await channel.send(chat_of(place, "one@there"), outgoing(channel, "hello"))
+        await channel.aclose()
+
+
 async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> None:
     lines: list[bytes] = []
 
