@@ -4,6 +4,7 @@ Tools, conditions, hooks, subscribers and entry points are called through here. 
 time-outs; the caller does.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -34,9 +35,17 @@ class Raised(Value):
 
 
 async def call(function: Callable[[], Awaitable[T]]) -> T | Raised:
-    """Await foreign code; return its result or its exception. Cancellation passes through."""
+    """Await foreign code; return its result or its exception. Cancellation passes through.
+
+    Unless no task was cancelled: libraries raise that as well, and the caller's task would end
+    without a sign.
+    """
     try:
         return await function()
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise
+        return Raised(error=RuntimeError("it ended as if it had been cancelled"))
     except Exception as error:  # noqa: BLE001  this is the room for it
         return Raised(error=error)
 

@@ -16,6 +16,7 @@ operators. An unavailable store is not such a fault: the channel waits for it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import PurePath
 from traceback import walk_tb
 from typing import Literal
@@ -159,14 +160,12 @@ class Supervisor(Struct, kw_only=True, eq=False):
             try:
                 channel = make()
                 up(channel)
-                await channel.receive(poison.admit, is_up)
+                return _end_of(await call(partial(channel.receive, poison.admit, is_up)))
             except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
                 return first_of(error)
             finally:
                 if channel is not None:
                     await self._close(name, channel)
-            message = "it stopped receiving by itself"
-            return RuntimeError(message)
 
         while True:
             self._note(name, "starting")
@@ -258,6 +257,11 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
     if waiting is None:
         raise asyncio.CancelledError
     await waiting
+
+
+def _end_of(received: Raised | None) -> Exception:
+    """Return the error that ended `receive`."""
+    return first_of(received.error) if received else RuntimeError("it stopped receiving by itself")
 
 
 def fault_line(error: Exception) -> str:

@@ -42,7 +42,7 @@ class Frail(ScriptedChannel):
         closing: What `aclose` raises.
     """
 
-    def __init__(self, clock: ManualClock, *ends: Exception | None, name: str = "chat") -> None:
+    def __init__(self, clock: ManualClock, *ends: BaseException | None, name: str = "chat") -> None:
         super().__init__(clock=clock, capabilities=CAPABILITIES, name=name)
         self.ends = deque(ends)
         self.clock = clock
@@ -339,6 +339,19 @@ async def test_a_fault_in_a_channels_code_is_reported_by_its_kind() -> None:
         assert rig.state()[1].startswith("a fault in its code (ValueError at test_supervisor.py:")
         await rig.clock.advance(1)
         assert rig.state() == ("waiting", "it stopped receiving by itself")
+        task.cancel()
+
+
+async def test_a_channel_that_ends_as_if_cancelled_is_started_again() -> None:
+    """A library may raise this though nobody cancelled it; else nobody would be heard any more."""
+    rig = Rig()
+    channel = Frail(rig.clock, asyncio.CancelledError())
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        assert rig.state() == ("waiting", "it ended as if it had been cancelled")
+        await rig.clock.advance(1)
+        assert rig.state() == ("up", "")
         task.cancel()
 
 

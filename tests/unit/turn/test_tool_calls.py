@@ -249,6 +249,20 @@ async def test_an_unexpected_conflict_is_not_swallowed(world: World) -> None:
         assert world.look.runs == [{}]
 
 
+async def test_a_run_that_ends_as_if_cancelled_has_failed(world: World) -> None:
+    """Else its turn would wait for ever: a library may raise this though nobody cancelled it."""
+
+    async def give_up(_context: ToolContext) -> ToolOutput:
+        raise asyncio.CancelledError
+
+    world.look.does = give_up
+    world.model.will(LOOK, says("done"))
+    async with world.running() as house:
+        await house.say("look")
+        assert house.texts() == ["done"]
+        assert results(world)[0].startswith("`look` failed: a fault in the tool's own code")
+
+
 async def test_a_damaged_store_runs_nothing(world: World) -> None:
     """A call without its row has no owner."""
     world.model.will(POKE)
