@@ -173,7 +173,7 @@ class Conversations(Struct, eq=False):
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return the conversation that `/new` ended when it began this one."""
-        found = await CONVERSATIONS.get(self.context.store, conversation)
+        found = await conversation_of(self.context.store, conversation)
         return None if found is None else found.predecessor
 
     async def active(self, conversation: ConversationId) -> ConversationId:

@@ -36,7 +36,7 @@ from zeroclaw.limits.prices import (
 )
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
-from zeroclaw.store import Put, Reads, RowKind, Store, scan
+from zeroclaw.store import Put, Reads, RowKind, Store, readable_of, scan
 from zeroclaw.table import Column, Subject, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
@@ -241,9 +241,9 @@ class UsageBudget(Struct, eq=False):
         """Return the usage of a conversation's ended turns, as far back as they are stored."""
         if conversation not in self._conversations:
             # Not `state="closed"`: SQLite would use that index, and nearly all turns are closed.
-            rows = scan(self.store, TURNS.where(conversation=conversation))
-            ended = [TURNS.of(row) async for row in rows if row.state == "closed"]
-            used = (spent(turn.usage, turn.micros) for turn in ended)
+            query = TURNS.where(conversation=conversation)
+            rows = [row async for row in scan(self.store, query) if row.state == "closed"]
+            used = (spent(turn.usage, turn.micros) for turn in readable_of(rows, TURNS.of))
             if len(self._conversations) >= MAX_CONVERSATIONS:
                 self._conversations.clear()
             self._conversations[conversation] = sum(used, NOTHING)

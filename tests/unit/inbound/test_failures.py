@@ -7,8 +7,8 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES, Facts
-from tests.fakes.scripted_model import POKE, asks_for, says
-from zeroclaw.config.model import PersonSettings, RuntimeSettings
+from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
+from zeroclaw.config.model import BudgetSettings, PersonSettings, RuntimeSettings
 from zeroclaw.envelope import (
     Accepted,
     Address,
@@ -317,6 +317,20 @@ async def test_a_stored_record_that_is_damaged_prevents_no_start(
     async with world.running() as house:
         await house.say("hello")
         assert house.texts()[-1] == "hello Ada"
+
+
+@pytest.mark.parametrize("kind", [RowKind.CONVERSATION, RowKind.TURN, RowKind.ACTION])
+async def test_a_damaged_record_of_the_past_holds_up_no_chat(world: World, kind: RowKind) -> None:
+    """No answer needs what came before `/new`, an earlier turn's price, or an earlier call's row."""
+    world.configure(budget=BudgetSettings(conversation_tokens=1_000_000))
+    world.model.will(LOOK, says("I looked"), says("hello again"))
+    async with world.running() as house:
+        await house.say("look", "ben")
+        row, *_ = await house.rows(kind)
+        world.store.damage(row)
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        assert house.texts("ben")[-1] == "hello again"
 
 
 async def test_a_damaged_reading_position_is_reported_to_operators_once(world: World) -> None:
