@@ -58,11 +58,11 @@ class ReceiptLookup:
     async def refresh(self) -> None:
         """Check the receipts that were issued since the last call."""
         if self._session.audit_is_longer:
-            self._session.audit_is_longer = False
             try:
                 recorded = await recorded_in(self._services.store, self._session.conversation)
             except RecordUnreadable:
                 recorded = {}  # a damaged audit proves nothing, and the chat continues
+            self._session.audit_is_longer = False  # not before: a stop may come while it is read
             self._session.recorded |= recorded.keys() - self._verdicts.keys()
             self._verdicts.update(recorded | self._verdicts)
         history = self._session.history

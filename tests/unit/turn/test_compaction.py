@@ -22,7 +22,7 @@ from zeroclaw.errors import ContextOverflow, ProviderUnreachable
 from zeroclaw.message import FinishReason, SystemMessage, Usage, UserMessage
 from zeroclaw.provider import Finished, ModelRequest, ProviderFacts, StreamEvent, TextDelta
 from zeroclaw.redact import MARKER
-from zeroclaw.store import DurablePoint, Put, RowKind, Write
+from zeroclaw.store import PAGE, DurablePoint, LogEntry, LogKind, Put, RowKind, Write
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.tools import notes
 from zeroclaw.tools.notes.note import Note
@@ -265,6 +265,38 @@ async def test_a_receipt_from_before_a_summary_is_this_runs_own(world: World) ->
         assert (shown.earlier, bool(shown.summary), shown.outcome) == (False, True, "ok")
         await house.say("really?")
         assert house.receipts() == (shown,)
+
+
+async def test_a_stop_while_receipts_are_read_makes_none_of_them_false(world: World) -> None:
+    """Only the audit knows them after a summary, and a stop may come while it is read (P7)."""
+    async with world.running() as house:
+        world.model.will(LOOKS, says("seen"))
+        await house.say("look")
+        (token,) = [
+            entry.receipt
+            for entry in await house.journal()
+            if isinstance(entry, entries.CallFinished)
+        ]
+        world.model.will(says("State: looked."))
+        await house.say("/compact")
+        await house.advance(KEPT_S + LOOK_S)
+        read, held = world.store.read, asyncio.Event()
+
+        async def slow(
+            log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+        ) -> tuple[LogEntry, ...]:
+            if log is LogKind.AUDIT and limit == PAGE:
+                await held.wait()
+            return await read(log, stream, after=after, limit=limit)
+
+        world.store.read = slow
+        await house.say("did you?")
+        await house.say("/stop")
+        world.store.read = read
+        world.model.will(says(f"I looked: {token}"))
+        await house.say("did you?")
+        (shown,) = house.receipts()
+        assert (shown.token, shown.tool, shown.outcome) == (token, "look", "ok")
 
 
 async def test_what_fills_the_window_is_shown(world: World) -> None:
