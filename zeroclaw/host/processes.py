@@ -212,8 +212,8 @@ async def run(
         try:
             async with asyncio.timeout(timeout_s):
                 excess = await _wait(child, pgid, watch)
-        except TimeoutError:
-            ending = "timed_out"
+        except TimeoutError:  # its end may have come while the watch still looked at it
+            ending = "exited" if child.exited.is_set() else "timed_out"
         if excess:
             ending = "over_bounds"
         elif not child.exited.is_set() and ending == "exited":

@@ -41,7 +41,7 @@ _ENTRIES_A_CALL = 10_000  # a full workspace is walked less often than a small o
 _BLOCK = 512  # unit of `st_blocks`, stat(2)
 _KB = 1_024  # unit in proc(5)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# It is gone, no directory, or another user's, and no command can look into it either.
+# Errors of places that are gone, are no directories, or are closed to commands as well.
 _UNSEEN = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}
     | {errno.ENOTCONN, errno.ESTALE}  # a network file system without its server
@@ -337,7 +337,7 @@ def _open_directory(name: str, directory: int | None) -> int | None:
     try:
         with closing_descriptor(os.open(name, os.O_PATH | _DIRECTORY, dir_fd=directory)) as place:
             with suppress(PermissionError):
-                # By `.`, as a directory that may be read but not entered hides what its names are.
+                # `.` also takes the right to enter. Without it, entries have names, but no status.
                 return os.open(".", _DIRECTORY, dir_fd=place)
             # chmod the opened directory, not another one that may have taken its name.
             path = Path(f"/proc/self/fd/{place}")

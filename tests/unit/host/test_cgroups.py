@@ -416,7 +416,7 @@ def test_a_directory_that_may_only_be_listed_is_not_passed_over(tmp_path: Path) 
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / ".env").touch()
     (tmp_path / "d").chmod(0o400)
-    # Nobody lists without entering who may override the modes, as root may.
+    # Root overrides the modes, so it has to give that up.
     as_plain = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
     look = (
         "import sys; from pathlib import Path; from zeroclaw.host.quotas import measure;"

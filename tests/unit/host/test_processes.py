@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -140,6 +141,26 @@ async def test_a_watch_that_reports_an_excess_ends_the_program() -> None:
     assert (result.ending, result.excess) == ("over_bounds", "enough")
     assert [tree[0] for tree in trees] == [records.pgid, records.pgid]
     assert await is_gone(records)
+
+
+@pytest.mark.slow
+async def test_a_slow_watch_does_not_make_an_end_a_time_out(tmp_path: Path) -> None:
+    """A large workspace takes the watch seconds, in which the program may end by itself."""
+    os.mkfifo(tmp_path / "go")
+    released = threading.Event()
+
+    def watch(_: int) -> str:
+        (tmp_path / "go").write_text("go\n", encoding="utf-8")
+        released.wait()
+        return ""
+
+    try:
+        end = await run(
+            "read line < go", Records().spawned, timeout_s=1, directory=tmp_path, watch=watch
+        )
+    finally:
+        released.set()
+    assert (end.ending, end.status) == ("exited", 0)
 
 
 async def test_a_silent_watch_changes_nothing() -> None:
