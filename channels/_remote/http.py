@@ -251,13 +251,10 @@ class Socket:
         await self._socket.close()
 
 
-async def _refuse_redirect(
-    _session: object, _context: object, hop: aiohttp.TraceRequestRedirectParams
-) -> None:
+async def _refuse_redirect(_: object, __: object, hop: aiohttp.TraceRequestRedirectParams) -> None:
     """Fail a websocket that is redirected: a secret may be sent over it, and no option forbids that."""
-    answer = hop.response
-    answer.close()
-    raise aiohttp.WSServerHandshakeError(answer.request_info, (), status=answer.status)
+    hop.response.close()
+    raise aiohttp.WSServerHandshakeError(hop.response.request_info, (), status=hop.response.status)
 
 
 _WITHOUT_REDIRECTS = aiohttp.TraceConfig()
