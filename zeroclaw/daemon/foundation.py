@@ -282,16 +282,11 @@ def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
 
 def protected_in(roots: places.Places) -> Protected:
     """Return the real paths that no policy can open: data directory, configuration and skills."""
-    closed = tuple(str(places.real(path)) for path in _daemon_paths(roots))
-    return Protected(closed=closed, open=(str(places.real(roots.workspaces)),))
+    closed = dict.fromkeys(str(places.real(path)) for path in hidden_paths(roots))
+    return Protected(closed=tuple(closed), open=(str(places.real(roots.workspaces)),))
 
 
 def hidden_paths(roots: places.Places) -> tuple[Path, ...]:
-    """Return the paths that don't exist for tools: as named, and as they really are."""
-    named = _daemon_paths(roots)
+    """Return the paths that tools never reach: as they are named, and as they really are."""
+    named = [path for path in (roots.data, roots.config, roots.skills) if path is not None]
     return tuple(dict.fromkeys((*named, *map(places.real, named))))
-
-
-def _daemon_paths(roots: places.Places) -> tuple[Path, ...]:
-    """Return the paths that tools never reach, whatever the policy allows."""
-    return tuple(path for path in (roots.data, roots.config, roots.skills) if path is not None)

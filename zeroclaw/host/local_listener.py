@@ -87,7 +87,9 @@ class Listener:
         self._ids = ids
         self._log = log
         self._bounds = bounds
-        self._logins = _stored_logins(sessions_at)
+        self._logins = login.Logins()
+        with suppress(OSError, StoreUnusable):  # then every browser has to log in again
+            self._logins = login.read_sessions(sessions_at.read_bytes())
         self._writing = asyncio.Lock()
         self._streams: dict[asyncio.Timeout, guard.RequestHead] = {}
         self._mounted: dict[str, ASGIApp] = {}
@@ -351,13 +353,3 @@ async def _reply(send: Send, status: int, kind: str, body: bytes, *extra: tuple[
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-# --- stored sessions -----------------------------------------------------------------------------
-
-
-def _stored_logins(path: Path) -> login.Logins:
-    """Read the stored sessions; if that fails, every browser has to log in again."""
-    with suppress(OSError, StoreUnusable):
-        return login.read_sessions(path.read_bytes())
-    return login.Logins()

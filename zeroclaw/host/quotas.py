@@ -356,13 +356,10 @@ def _demand_unseen(error: OSError) -> None:
 
 
 def _open_files(pid: int) -> Iterator[os.stat_result]:
-    try:
-        descriptors = tuple((processes.PROC / str(pid) / "fd").iterdir())
-    except OSError:
-        return  # it ended meanwhile
-    for descriptor in descriptors:
-        with suppress(OSError):
-            yield descriptor.stat()
+    with suppress(OSError):  # it ended meanwhile
+        for descriptor in tuple((processes.PROC / str(pid) / "fd").iterdir()):
+            with suppress(OSError):
+                yield descriptor.stat()
 
 
 def _private_bytes(pid: int) -> int:

@@ -143,10 +143,12 @@ class _Search:
             self._stopped_by = "it had read as much as one search may"
             return False
         try:
-            data = _read(entry, self._remaining_bytes)
+            file = open_at(entry.directory, entry.parts)
         except ToolFailed:
             self._skips.count += 1
             return True
+        with os.fdopen(file, "rb") as stream:
+            data = stream.read(self._remaining_bytes)
         self._remaining_bytes -= len(data)
         if is_binary(data):
             return True
@@ -245,11 +247,6 @@ def _entry_of(directory: int, parts: Parts) -> _Entry | None:
     return _Entry(
         directory=directory, parts=parts, kind=kind_of(status.st_mode), size_bytes=status.st_size
     )
-
-
-def _read(entry: _Entry, max_bytes: int) -> bytes:
-    with os.fdopen(open_at(entry.directory, entry.parts), "rb") as stream:
-        return stream.read(max_bytes)
 
 
 def _line(entry: _Entry, above: int) -> str:
