@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from urllib.parse import quote, quote_plus
 
 from zeroclaw.value import Hidden, Value
@@ -57,19 +58,13 @@ def _forms(value: str) -> Iterable[str]:
     for apostrophe in ("&#x27;", "&#39;", "&#039;"):
         yield html.escape(value).replace("&#x27;", apostrophe)
     yield html.escape(value, quote=False)
-    for quoted in (
-        quote(value, safe="", errors="surrogatepass"),
-        quote(value, errors="surrogatepass"),
-        quote_plus(value, errors="surrogatepass"),
-    ):
-        yield quoted
-        yield re.sub("%..", lambda code: code[0].lower(), quoted)
+    for write in (partial(quote, safe=""), quote, quote_plus):
+        quoted = write(value, errors="surrogatepass")
+        yield from (quoted, re.sub("%..", lambda code: code[0].lower(), quoted))
     data = value.encode(errors="surrogatepass")
     for core in _cores(data, bits=6, encode=base64.b64encode):
-        yield core
-        yield core.translate(str.maketrans("+/", "-_"))
-    yield data.hex()
-    yield data.hex().upper()
+        yield from (core, core.translate(str.maketrans("+/", "-_")))
+    yield from (data.hex(), data.hex().upper())
     # Upper case only; `in_reading` finds lower case too. Programs print upper case, and lower-case
     # needles would begin so many words that all text would take longer.
     yield from _cores(data, bits=5, encode=base64.b32encode)
@@ -128,10 +123,9 @@ def _begin(heads: Iterable[str]) -> str:
 
 def occurrences(value: str, text: str) -> Iterable[tuple[int, int]]:
     """Yield the start and end of each occurrence of a value, overlapping ones included."""
-    start = text.find(value)
-    while start >= 0:
+    start = -1
+    while (start := text.find(value, start + 1)) >= 0:
         yield start, start + len(value)
-        start = text.find(value, start + 1)
 
 
 class KnownState(Value):
