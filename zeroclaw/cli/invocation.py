@@ -14,8 +14,6 @@ from typing import cast
 
 import click
 
-from zeroclaw.host.places import real
-
 NAME = "zeroclaw"
 OPTIONS = ("config", "data_dir")
 """The options to pass on, by parameter name, in the order in which they are typed."""
@@ -110,7 +108,7 @@ def shell_word(started: str, *, path: str, cwd: Path) -> str:
         Its name if the shell finds it, else its path, relative to the current directory if inside.
     """
     absolute = cwd / started
-    found = shutil.which(NAME, path=path)
-    if absolute.name != NAME or (found is not None and real(Path(found)) == real(absolute)):
+    found = os.path.realpath(shutil.which(NAME, path=path) or "/")
+    if absolute.name != NAME or found == os.path.realpath(absolute):
         return NAME
     return shlex.quote(str(absolute.relative_to(cwd) if absolute.is_relative_to(cwd) else absolute))
