@@ -191,8 +191,7 @@ class SlackChannel:
         if isinstance(decoded, Skipped):
             return "", Event(envelope=envelope)
         # Presses do not wait for the messages of their chat.
-        person = decoded.envelope.sender.id
-        return f"press/{person}", Event(envelope=envelope, decoded=decoded)
+        return f"press/{decoded.envelope.sender.id}", Event(envelope=envelope, decoded=decoded)
 
     async def _take(
         self, event: Event, admit: Admit, source: SocketMode | EventsApi, group: asyncio.TaskGroup

@@ -94,8 +94,7 @@ class TelegramChannel:
 
     async def _prepare(self) -> None:
         """Learn the bot's user name; remove a webhook that would block polling."""
-        user = await self._account.user()
-        self._bot = replace(self._bot, username=text(user, "username"))
+        self._bot = replace(self._bot, username=text(await self._account.user(), "username"))
         if self._settings.receive == "polling" and text(await self._account.webhook(), "url"):
             # Telegram refuses every poll while a webhook is set.
             await self._account.forget_webhook()

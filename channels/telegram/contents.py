@@ -152,8 +152,7 @@ def attachments(message: Json) -> tuple[Attachment, ...]:
 
 def quoted_files(message: Json) -> tuple[Attachment, ...]:
     """Return the file of the replied-to message, also if that one is in another chat."""
-    original = inner(message, "reply_to_message") or inner(message, "external_reply")
-    return attachments(original)
+    return attachments(inner(message, "reply_to_message") or inner(message, "external_reply"))
 
 
 def _file(file: Json, name: str, media_type: str) -> tuple[Attachment, ...]:
