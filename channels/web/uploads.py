@@ -136,12 +136,15 @@ class Uploads:
         if not self._has_room(path, body):
             return False
         new = path.with_name(f"{path.name}.new")
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())  # as durable as the message that names it
-        self._date(new, timedelta())
-        new.replace(path)
+        try:
+            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())  # as durable as the message that names it
+            self._date(new, timedelta())
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)  # if the disk is full, a part of it would keep it full
         self._memory.pop(path.name, None)
         return True
 

@@ -1,6 +1,7 @@
 """Files that a page uploads are kept until the daemon has fetched them, and no longer."""
 
 import asyncio
+import errno
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -378,3 +379,21 @@ async def test_the_page_is_served_even_if_the_uploads_can_not_be_swept(tmp_path:
         context = web_context(listener, Transcript(), clock, tmp_path / "kept")
         async with receiving(WebChannel(context), Desk().admit), visiting(listener) as client:
             assert (await client.get("/web/")).status_code == 200
+
+
+async def test_a_file_that_does_not_fit_on_the_disk_leaves_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try would leave a part, and the disk would stay full for a day."""
+
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    uploads = Uploads(tmp_path, ManualClock(), 100)
+    await uploads.take("first-one", _chunks(b"milk"))
+    monkeypatch.setattr("channels.web.uploads.os.fsync", refuse)
+    for name in ("first-one", "second-one"):
+        with pytest.raises(UploadRefused, match="no space left on device"):
+            await uploads.take(name, _chunks(b"more"))
+    assert names_in(tmp_path) == ["first-one"]
+    assert await uploads.content("first-one", 9) == b"milk"
