@@ -4,10 +4,10 @@ Both are the same signal (signal(7)). After a terminal closed, the process has n
 terminal, and `/dev/tty` can't be opened (tty(4)).
 """
 
+import errno
 import os
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Literal
 
 Meaning = Literal["reload", "stop", "nothing"]
@@ -52,7 +52,8 @@ class Hangup:
 
 def terminal() -> bool:
     """Whether the process has a controlling terminal now."""
-    with suppress(OSError):
+    try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
-        return True
-    return False
+    except OSError as error:
+        return error.errno in {errno.EMFILE, errno.ENFILE}  # no sign that it is gone
+    return True

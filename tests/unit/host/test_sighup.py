@@ -1,5 +1,6 @@
 """What a SIGHUP means."""
 
+import errno
 import os
 import pty
 import signal
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from zeroclaw.host.hangup import Hangup, Meaning
+from zeroclaw.host.hangup import Hangup, Meaning, terminal
 
 ASKS = """
 import os, signal, sys
@@ -48,18 +49,28 @@ def test_a_lost_terminal_is_no_request_to_reload(
     had_terminal: bool, is_there: bool, ignored: bool, means: Meaning
 ) -> None:
     """It ends programs started there, as usual; programs under `nohup` go on."""
-    terminal = Terminals(there=had_terminal)
-    hangup = Hangup(has_terminal=terminal, ignored=ignored)
-    terminal.there = is_there
+    terminals = Terminals(there=had_terminal)
+    hangup = Hangup(has_terminal=terminals, ignored=ignored)
+    terminals.there = is_there
     assert hangup.meaning() == means
 
 
 def test_a_process_that_outlived_its_terminal_reloads_from_then_on() -> None:
     """A terminal disappears only once."""
-    terminal = Terminals(there=True)
-    hangup = Hangup(has_terminal=terminal, ignored=True)
-    terminal.there = False
+    terminals = Terminals(there=True)
+    hangup = Hangup(has_terminal=terminals, ignored=True)
+    terminals.there = False
     assert [hangup.meaning(), hangup.meaning()] == ["nothing", "reload"]
+
+
+def test_a_lack_of_descriptors_is_no_lost_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon that was asked to reload would stop instead."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert terminal()
 
 
 def test_a_signal_before_the_handler_is_used_is_kept() -> None:
@@ -80,11 +91,11 @@ def test_a_signal_before_the_handler_is_used_is_kept() -> None:
 @pytest.mark.slow
 def test_a_real_lost_terminal_is_detected() -> None:
     """With the terminal present the signal means a reload; the terminal's end means the end."""
-    terminal, other_end = pty.openpty()
+    controlling, other_end = pty.openpty()
     command = [sys.executable, "-c", ASKS, os.ttyname(other_end)]
     with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"reload\n"
         os.close(other_end)
-        os.close(terminal)
+        os.close(controlling)
         assert child.stdout.readline() == b"stop\n"
