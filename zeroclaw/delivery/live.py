@@ -17,7 +17,7 @@ from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Uncertainty
 from zeroclaw.delivery.split import CUT_AT_ONCE_CHARS, Outline, Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
-from zeroclaw.errors import StoreRefused
+from zeroclaw.errors import StoreRefused, StoreUnusable
 from zeroclaw.host.clock import begin_in
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, Value, field, replace
@@ -43,8 +43,8 @@ class NewDraft(Value):
         turn: The turn that writes it; each turn has one open draft.
         fence: The conversation's fencing token.
         address: The chat that shows it.
-        on_ref: Awaited with each new message before the next call. When it raises `StoreRefused` the
-            draft shows no more text.
+        on_ref: Awaited with each new message before the next call. When it raises `StoreRefused` or
+            `StoreUnusable`, the draft shows no more text.
         refs: The turn's messages from before a restart; the first text replaces theirs.
         resumed: The turn was begun before a restart.
         language: The reader's language.
@@ -478,8 +478,9 @@ class DraftHandle:
         """Wait for a record; False if it can't be written."""
         try:
             await record
-        except StoreRefused:
-            # A newer holder has the conversation; this draft is no longer wanted.
+        except (StoreRefused, StoreUnusable):
+            # A newer holder has the conversation, and this draft is no longer wanted; or the turn's
+            # row can't be read, which may not end the task group that all drafts share.
             self._feed(machine.Closed())
             return False
         return True

@@ -9,6 +9,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES, Facts
 from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from zeroclaw.config.model import BudgetSettings, PersonSettings, RuntimeSettings
+from zeroclaw.delivery.rows import stored
 from zeroclaw.envelope import (
     Accepted,
     Address,
@@ -331,6 +332,23 @@ async def test_a_damaged_record_of_the_past_holds_up_no_chat(world: World, kind:
     async with world.running() as house:
         await house.say("hello", "ben")
         assert house.texts("ben")[-1] == "hello again"
+
+
+async def test_a_turn_that_is_damaged_while_it_runs_ends_no_daemon(world: World) -> None:
+    """Its draft records each message there; only its own chat needs that."""
+    world.model.will(says("hello Ben"), says("hello Ada"))
+    async with world.running() as house:
+
+        def damage(commit: Commit) -> None:
+            if commit.point is DurablePoint.TURN_STARTED:
+                puts = [write for write in commit.writes if isinstance(write, Put)]
+                world.store.damage(stored(puts[-1], 1))
+
+        world.store.after = damage
+        await house.say("hello", "ben")
+        world.store.heal()
+        await house.say("hello")
+        assert house.texts()[-1] == "hello Ada"
 
 
 async def test_a_damaged_reading_position_is_reported_to_operators_once(world: World) -> None:
