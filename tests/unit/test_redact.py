@@ -218,6 +218,23 @@ def test_a_known_value_is_redacted_inside_base64(before: bytes, after: bytes, sa
     assert len(rest) <= (len(before) + len(after)) * 4 / 3 + 4
 
 
+LONG_VALUE = "correct-horse-battery-staple-" * 4
+OF_LONG_VALUE = Redactor((LONG_VALUE,))
+
+
+@pytest.mark.parametrize("width", [64, 76])
+@given(before=st.binary(max_size=90), step=st.integers(1, 200))
+def test_a_known_value_is_redacted_in_lines_of_base64(before: bytes, step: int, width: int) -> None:
+    """As `openssl base64` and `base64` print it, wherever in a line it begins. S3-37."""
+    encoded = base64.b64encode(before + LONG_VALUE.encode() + b"!").decode()
+    lines = "\n".join(encoded[at : at + width] for at in range(0, len(encoded), width))
+    pieces = [lines[at : at + step] for at in range(0, len(lines), step)]
+    out = streamed(OF_LONG_VALUE, pieces)
+    assert out.count(MARKER) == 1
+    # A character at each edge belongs to a neighbour as well.
+    assert len("".join(out.replace(MARKER, "").split())) <= (len(before) + 1) * 4 / 3 + 5
+
+
 @given(
     before=st.binary(max_size=6),
     value=st.text(min_size=8, max_size=40),

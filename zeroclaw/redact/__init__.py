@@ -8,8 +8,9 @@ In addition, the outgoing screen checks a text for disguised secrets once its ma
 (`disguise.py`).
 
 *Known values* are matched anywhere and in every form they may take: unchanged, JSON-escaped,
-URL-encoded, HTML-escaped, and inside Base16, Base32 and Base64 at any alignment. Every character
-that is part of any match is removed, including overlaps, so no value survives another's match.
+URL-encoded, HTML-escaped, and inside Base16, Base32 and Base64 at any alignment, Base64 also in
+lines. Every character that is part of any match is removed, including overlaps, so no value
+survives another's match.
 
 *Shapes* are those of well-known credentials, judged word by word when the word has ended (K16).
 

@@ -115,10 +115,8 @@ def _reading(sign: str) -> str:
 def _looks_like(sign: str) -> str:
     if sign.isascii():
         return sign
-    for variant in (sign, sign.lower(), sign.upper()):
-        if variant in _READINGS:
-            return _READINGS[variant]
-    return sign
+    known = filter(_READINGS.__contains__, (sign, sign.lower(), sign.upper()))
+    return _READINGS.get(next(known, ""), sign)
 
 
 def _bare_key(sign: str) -> str:

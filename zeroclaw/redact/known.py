@@ -23,6 +23,9 @@ SHORTEST_VALUE = 8
 LONGEST_VALUE = 4096
 """In characters. A longer value is searched for in pieces of this length."""
 
+_LONGEST_CORE = 1024
+"""In characters. A longer core is not searched for with line breaks, which takes 560 needles."""
+
 _HEAD_CHARS = 3  # enough to rule out most false beginnings
 
 
@@ -64,6 +67,10 @@ def _forms(value: str) -> Iterable[str]:
     data = value.encode(errors="surrogatepass")
     for core in _cores(data, bits=6, encode=base64.b64encode):
         yield from (core, core.translate(str.maketrans("+/", "-_")))
+        # The width of a line, as `openssl base64` and `base64` write it.
+        for width in (64, 76) if len(core) <= _LONGEST_CORE else ():
+            for first in range(max(width - len(core), 0), width):
+                yield re.sub(f".{{{width}}}(?=.)", r"\g<0>\n", " " * first + core)[first:]
     yield from (data.hex(), data.hex().upper())
     # Upper case only; `in_reading` finds lower case too. Programs print upper case, and lower-case
     # needles would begin so many words that all text would take longer.

@@ -143,9 +143,8 @@ def read_body(body: str, *, status: int) -> Refusal:
         return read_error("a web page" if page else body, status=status)
     if is_array(parsed) and parsed:  # Gemini's compatible endpoint wraps the object in an array
         parsed = parsed[0]
-    if is_object(parsed):
-        return read_error(parsed.get("error", parsed), status=status)
-    return read_error(parsed, status=status)
+    error = parsed.get("error", parsed) if is_object(parsed) else parsed
+    return read_error(error, status=status)
 
 
 def error_for(
