@@ -28,6 +28,7 @@ from zeroclaw.tools.files.workspace import (
 
 # Bytes searched for the first requested line; the shell can read larger files.
 SCAN_BYTES = 67_108_864
+_BLOCK_BYTES = 65_536
 
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 
@@ -141,16 +142,20 @@ def writable_parts(path: str, run: RunContext) -> Parts:
 def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
     """Return the requested lines, up to the cap, and a note if there are more."""
     remaining = run.settings.limits.max_read_bytes
-    scanned = 0
-    for _ in range(arguments.first_line - 1):
+    scanned, to_skip = 0, arguments.first_line - 1
+    while to_skip:
         run.raise_if_stopped()
-        skipped = _skip_line(stream)
-        scanned += skipped
-        if skipped == 0:
+        block = stream.read(_BLOCK_BYTES)
+        scanned += len(block)
+        if not block:
             return ""
         if scanned > SCAN_BYTES:
             message = f"line {arguments.first_line} is too far into the file: use the shell"
             raise ToolFailed(message)
+        skipped = min(block.count(b"\n"), to_skip)
+        to_skip -= skipped
+        if not to_skip:
+            stream.seek(-len(block.split(b"\n", skipped)[-1]), os.SEEK_CUR)
     lines: list[bytes] = []
     while len(lines) < arguments.max_lines and remaining > 0:
         line = stream.readline(remaining)
@@ -166,16 +171,6 @@ def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
     if remaining == 0 and not lines[-1].endswith(b"\n"):
         note += f"\n[cut within line {following - 1}, where one answer is full]"
     return f"{decoded.text}{note}\n[there is more: go on with first_line={following}]"
-
-
-def _skip_line(stream: BinaryIO) -> int:
-    """Read past one line of any length; return its bytes, 0 at the end."""
-    skipped = 0
-    while piece := stream.readline(65_536):
-        skipped += len(piece)
-        if piece.endswith(b"\n") or skipped > SCAN_BYTES:
-            break
-    return skipped
 
 
 def _refuse_markers(*texts: str) -> None:
