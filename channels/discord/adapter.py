@@ -536,7 +536,7 @@ class DiscordChannel:
 
     async def _look_up_thread(self, thread: str, error: ChannelRejected) -> None:
         """Look up a thread that no message of its parent started, such as a forum post."""
-        with suppress(ChannelRejected):
+        with suppress(NotFound):  # not if it is closed to the bot: more people read its parent
             self._learn_channel(as_object(await self._rest.read(f"/channels/{thread}")))
         if thread not in self._parents:
             self._context.log("thread_not_opened", reason=str(error), level="warning")

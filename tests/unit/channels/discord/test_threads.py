@@ -6,7 +6,7 @@ from channels.discord.emulator.server import Fault
 from tests.contract.discord_harness import SETTINGS
 from tests.unit.channels.discord.rig import rigged
 from tests.unit.channels.discord.test_sending import server, text
-from zeroclaw import ChannelUnavailable, NotSupported, replace
+from zeroclaw import ChannelRejected, ChannelUnavailable, NotSupported, replace
 
 pytestmark = pytest.mark.slow
 
@@ -128,6 +128,19 @@ async def test_a_failed_opening_of_a_thread_leaves_no_message_in_doubt() -> None
                 await channel.send(place, text(channel, "hi"))
             await channel.send(place, text(channel, "hi"))
         assert [message.content for message in rig.discord.from_bot(first.id)] == ["hi"]
+
+
+async def test_an_answer_for_a_thread_closed_to_the_bot_is_not_shown_to_others() -> None:
+    """A private thread, from which the bot was removed while it was not running."""
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        place = replace(server(rig, general), thread="1000000000000000001")
+        refusal = {"code": 50001, "message": "Missing Access"}
+        rig.discord.will(Fault(method="GET", path="/channels/10+1$", status=403, body=refusal))
+        async with rig.bot(THREADS) as channel:
+            with pytest.raises(ChannelRejected, match="missing access"):
+                await channel.send(place, text(channel, "hi"))
+        assert rig.discord.from_bot(general) == []
 
 
 async def test_without_permission_for_threads_the_answer_is_in_the_channel() -> None:
