@@ -202,11 +202,12 @@ def login_page(root: str) -> bytes:
     )
 
 
-def logged_out_page(root: str) -> bytes:
+def logged_out_page(root: str, *, is_stored: bool) -> bytes:
     """Return the page for a browser that has just logged out."""
+    until = "" if is_stored else " until the daemon starts again: its sessions can't be stored"
     return page(
         root,
-        "You are logged out",
+        f"You are logged out{until}",
         "Run <code>zeroclaw status</code> on this machine for a new link.",
         "<code>zeroclaw logout</code> logs every browser out.",
     )

@@ -212,9 +212,9 @@ class Listener:
     async def _log_out_one(self, request: guard.RequestHead, send: Send) -> None:
         """End the sessions in a request's cookies."""
         self._log("logged_out")
-        await self._apply(login.without(self._logins, guard.sessions_of(request, self.port)))
-        expired = self._cookie(request, "", 0)
-        await _reply(send, 200, "text/html", guard.logged_out_page(self.root), expired)
+        ended = login.without(self._logins, guard.sessions_of(request, self.port))
+        body = guard.logged_out_page(self.root, is_stored=await self._apply(ended))
+        await _reply(send, 200, "text/html", body, self._cookie(request, "", 0))
 
     def _cookie(self, request: guard.RequestHead, session: str, max_age_s: int) -> tuple[str, str]:
         path = f"{self.root}/"

@@ -409,6 +409,17 @@ async def test_a_logout_that_would_not_outlive_the_daemon_says_so(tmp_path: Path
         assert (await client.get("/")).status_code == 401
 
 
+async def test_a_browser_learns_that_its_logout_would_not_outlive_the_daemon(
+    tmp_path: Path,
+) -> None:
+    """A copy of its cookie would open the page again; `zeroclaw logout` tries again."""
+    async with serving(await opened(tmp_path)) as listener, visiting(listener) as client:
+        (tmp_path / "sessions.new").mkdir()
+        page = (await client.post("/logout")).text
+        assert "<h1>You are logged out until the daemon starts again: " in page
+        assert (await client.get("/")).status_code == 401
+
+
 async def half_sent(
     listener: Listener, sent: bytes
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
