@@ -68,7 +68,7 @@ class Network:
         """Return the trusted authorities for a server and its proxy, loaded on first use.
 
         Raises:
-            NoWayOut: The environment names certificates that can't be read.
+            NoWayOut: The certificates can't be read.
         """
         if not any(map(_SECURE.match, (url, proxy or ""))):
             return True  # no TLS, so don't load the certificates
@@ -77,7 +77,7 @@ class Network:
             try:
                 self._trusted = await self._in_thread(partial(trust, file or "", folders or ""))
             except OSError as error:  # includes `SSLError`: the file contains no certificates
-                name = "SSL_CERT_FILE" if file else "SSL_CERT_DIR"
+                name = "SSL_CERT_FILE" if file else "SSL_CERT_DIR" if folders else "certifi"
                 message = f"`{name}` names certificates that can't be read ({error.strerror})"
                 raise NoWayOut(message) from error
         return self._trusted

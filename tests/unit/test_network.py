@@ -1,5 +1,7 @@
 """By which proxy servers are reached, and whose certificates are trusted."""
 
+import errno
+import os
 from asyncio import to_thread
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -152,6 +154,18 @@ async def test_directories_that_do_not_exist_are_reported(tmp_path: Path) -> Non
     for missing in ("/nowhere", "/nowhere:/neither"):
         with pytest.raises(NoWayOut, match=message):
             await Network({"SSL_CERT_DIR": missing}, to_thread).trusted_for("https://api.test")
+
+
+@pytest.mark.usefixtures("read_anew")
+async def test_no_variable_that_is_not_set_is_blamed() -> None:
+    """Out of descriptors, Mozilla's own list can't be read."""
+
+    async def refuse(_work: object) -> SSLContext:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    message = r"^`certifi` names certificates that can't be read \(Too many open files\)"
+    with pytest.raises(NoWayOut, match=message):
+        await Network({}, refuse).trusted_for("https://api.test")
 
 
 async def test_who_sends_nothing_by_tls_reads_no_certificates() -> None:
