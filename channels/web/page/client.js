@@ -62,7 +62,8 @@ async function withRetries(attempt, reason) {
 
 /* Upload a file under an id made by the page. */
 export function upload(id, file) {
-  return withRetries(() => post(`files/${id}`, file, file.size), "no connection");
+  const attempt = async () => (await post(`files/${id}`, file, file.size)).json();
+  return withRetries(attempt, "no connection");
 }
 
 /* Post an answer to an approval request; each try has the same id. */

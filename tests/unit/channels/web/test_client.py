@@ -1,4 +1,4 @@
-"""The page's outbox, run by Node against servers that are not ours."""
+"""The page's outbox and uploads, run by Node against servers that are not ours."""
 
 import json
 import subprocess
@@ -13,7 +13,9 @@ globalThis.location = { pathname: "/" };
 globalThis.sessionStorage = { getItem: () => null, setItem() {}, removeItem() {} };
 AbortSignal.timeout = () => new AbortController().signal;  // browsers take fractions
 globalThis.fetch = async () => new Response("<h1>Log in</h1>", { headers: { "content-type": "text/html" } });
-const { Outbox } = await import(inline(client.replace('"./stream.js"', JSON.stringify(inline(stream)))));
+const { Outbox, upload } = await import(inline(client.replace('"./stream.js"', JSON.stringify(inline(stream)))));
+"""
+ADD_MESSAGE = """
 const told = [];
 const tell = (what) => () => told.push(what);
 const outbox = new Outbox({
@@ -24,11 +26,25 @@ const outbox = new Outbox({
 outbox.add("hello");
 """
 
+UPLOAD = """
+globalThis.setTimeout = (wake) => queueMicrotask(wake);
+const said = await upload("1", { size: 5 }).then(() => "taken", (error) => error.message);
+console.log(JSON.stringify(said));
+"""
+
+
+def run(script: str) -> object:
+    files = (PAGE.with_name("client.js"), STREAM)
+    sources = [file.read_text(encoding="utf-8") for file in files]
+    command = [NODE, "--input-type=module", "-e", RUN + script, *sources]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
 
 def test_a_message_stays_until_the_daemon_itself_has_taken_it() -> None:
     """A portal or a login page before it answers 200 to everything (P1)."""
-    files = (PAGE.with_name("client.js"), STREAM)
-    scripts = [file.read_text(encoding="utf-8") for file in files]
-    command = [NODE, "--input-type=module", "-e", RUN, *scripts]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert json.loads(ran.stdout) == [["waiting"], 1]
+    assert run(ADD_MESSAGE) == [["waiting"], 1]
+
+
+def test_a_file_is_uploaded_once_the_daemon_itself_has_taken_it() -> None:
+    """Else its message would name a file that is not there, and be refused (P1)."""
+    assert run(UPLOAD) == "no connection"
