@@ -183,10 +183,11 @@ class Streams:
 
     async def aclose(self) -> None:
         """End the open streams; after `CLOSE_S` leave the rest to Slack."""
-        with suppress(TimeoutError, ZeroclawError):
+        with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 for ts, stream in tuple(self._open.items()):
-                    await self.stop(stream.channel, ts)
+                    with suppress(ZeroclawError):
+                        await self.stop(stream.channel, ts)
 
 
 def _chunks(body: str) -> list[Chunk]:

@@ -226,6 +226,16 @@ async def test_closing_the_channel_ends_its_streams() -> None:
         assert not slack.streams
 
 
+async def test_a_stream_that_can_not_be_ended_leaves_no_other_open() -> None:
+    """Slack marks a stream that it has to end itself as failed."""
+    async with with_question() as (slack, bot, _, to):
+        for key in ("k1", "k2", "k3"):
+            await bot.channel.send(to, draft(bot, "Hel", key))
+        slack.will("chat.stopStream", Fault(status=503))
+        await bot.channel.aclose()
+        assert slack.calls.count("chat.stopStream") == 3
+
+
 async def test_a_stream_whose_answer_was_lost_is_found_and_becomes_the_answer() -> None:
     """A stream has no key before it ends; all other messages of the bot's in a thread have one."""
     async with with_question() as (slack, bot, team, to):
