@@ -27,6 +27,7 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.providers.openai.answer import (
+    MAX_BLOCKS,
     MAX_CALLS,
     MAX_SAID_CHARS,
     THOUGHT_TAGS,
@@ -188,6 +189,14 @@ def test_an_answer_of_more_calls_than_anybody_asks_for_is_broken() -> None:
     assembly.take(delta(tool_calls=[{"index": number, "id": "a"} for number in range(most)]))
     with pytest.raises(StreamBroken, match="more than 256 calls"):
         assembly.take(fragment("{}", index=most, id_="a", name="f"))
+
+
+def test_an_answer_of_more_blocks_of_reasoning_than_any_model_writes_is_broken() -> None:
+    """Empty ones in a body of 64 MiB would take gigabytes (P9)."""
+    assembly, blocks = Assembly(), [Fields()]
+    assembly.take(delta(reasoning_details=blocks * MAX_BLOCKS))
+    with pytest.raises(StreamBroken, match="more than 65,536 blocks"):
+        assembly.take(delta(reasoning_details=blocks))
 
 
 @pytest.mark.parametrize(

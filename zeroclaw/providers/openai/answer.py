@@ -77,6 +77,8 @@ _LONE_LINE = f"\n{LONE_TAG}"
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 MAX_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
+MAX_BLOCKS = 65_536
+"""Most blocks of reasoning in one answer; each takes a hundred times the memory of its `{}`."""
 MAX_SAID_CHARS = 1024 * 1024
 """Most characters of text and arguments in one answer, about twice what models can write. A text of this
 length becomes hundreds of messages, which no `/stop` takes back."""
@@ -422,10 +424,16 @@ class Assembly(Struct, eq=False):
 
         A fragment without an index is a block of its own. One index may have both a summary and an
         encrypted block (seen with OpenAI models behind OpenRouter), hence the type.
+
+        Raises:
+            StreamBroken: The answer has too many blocks.
         """
         index, kind = int_at(fragment, "index"), text_at(fragment, "type")
         block = None if index is None else self._growing.get((index, kind))
         if block is None:
+            if len(self._blocks) >= MAX_BLOCKS:
+                message = f"the endpoint sent more than {MAX_BLOCKS:,} blocks in one answer"
+                raise StreamBroken(message)
             block = _Block()
             self._blocks.append(block)
         block.take(fragment)
