@@ -294,7 +294,12 @@ class Account:
             return False
         if not self.capabilities.idempotent_send:
             markdown += _LONGEST_REPEAT
-        return self.channel.measure(self._render(markdown)) <= self.capabilities.max_length
+        return self.channel.measure(self._measurable(markdown)) <= self.capabilities.max_length
+
+    def _measurable(self, markdown: str) -> Rendered:
+        """Return a text as rendered; nothing for one that fails, as it will again when it is sent."""
+        rendered = foreign.call_now(partial(self._render, markdown))
+        return Rendered(body="", plain="") if isinstance(rendered, foreign.Raised) else rendered
 
     def redact_parts(self, parts: Sequence[str], earlier: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the parts of one text; a part that completes a secret of its predecessor is withheld.
@@ -319,7 +324,7 @@ class Account:
 
     def _read(self, part: str) -> tuple[str, str]:
         """Return a part as a person reads it, without the screen and with it."""
-        plain = self._render(part).plain
+        plain = self._measurable(part).plain
         return plain, self._screen(plain)
 
     async def post(self, to: Address, content: Content) -> CallOutcome[MessageRef]:

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.fakes.manual_clock import EPOCH
+from tests.fakes.manual_clock import EPOCH, LoopClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_channel import Call, Hang, Lost
+from tests.fakes.scripted_channel import Call, Hang, Lost, ScriptedChannel
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,
@@ -20,6 +20,7 @@ from tests.unit.delivery.rig import (
     card,
     commit,
     delivery_points,
+    draft,
     final,
     note,
     outcome,
@@ -48,7 +49,7 @@ from zeroclaw.delivery.rows import (
     outbox_row,
     stored,
 )
-from zeroclaw.envelope import CheckedReceipt, MessageRef
+from zeroclaw.envelope import CheckedReceipt, MessageRef, Rendered
 from zeroclaw.errors import (
     ChannelRejected,
     ChannelUnavailable,
@@ -111,6 +112,26 @@ async def test_a_message_that_can_not_be_changed_just_now_says_so_later() -> Non
         rig.channel.will("edit", None, ChannelUnavailable("no route"))
         await rig.deliver(final(rig, "x", refs=refs))
         assert seen(rig.channel) == ["x", catalogue.CONTINUED_ABOVE.en]
+
+
+class Unrendering(ScriptedChannel):
+    """A channel with a fault in its renderer."""
+
+    def render(self, markdown: str) -> Rendered:
+        message = f"a fault at {markdown}"
+        raise LookupError(message)
+
+
+async def test_a_text_that_its_channel_cannot_render_is_given_up() -> None:
+    """Else the daemon would end, and again at each start, for the text would still wait."""
+    channel = Unrendering(clock=LoopClock(), capabilities=CAPABILITIES, name="chat")
+    async with running(channel) as rig:
+        handle = draft(rig)
+        handle.show(1, LONG)
+        await handle.close()
+        await rig.deliver(final(rig, LONG))
+        assert seen(channel) == []
+        assert rig.hooks.reasons == ["raised LookupError"]
 
 
 @pytest.mark.parametrize("drafted", [(), ("do",)])
