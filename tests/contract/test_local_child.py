@@ -1,6 +1,7 @@
 """The child process of the local provider: its life, its death, and the errors without it."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -16,7 +17,7 @@ from tests.contract.provider_implementations import ask, local_provider
 from tests.emulators.gguf_files import text
 from tests.unit.providers.contexts import context
 from zeroclaw.config.model import ProviderSettings
-from zeroclaw.errors import ProviderUnusable, StreamBroken
+from zeroclaw.errors import ProviderUnreachable, ProviderUnusable, StreamBroken
 from zeroclaw.provider import Finished, StreamEvent
 from zeroclaw.providers.local import LocalProvider, open_provider
 
@@ -149,6 +150,22 @@ async def test_a_file_that_is_no_model_is_reported(tmp_path: Path) -> None:
     provider = local_provider(tmp_path / "a.gguf")
     with pytest.raises(ProviderUnusable, match="is not a GGUF model"):
         await provider.start()
+
+
+@pytest.mark.needs("llama")
+async def test_a_process_that_can_not_be_started_is_no_fault_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of descriptors or processes, another try may succeed."""
+
+    async def refuse(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    (tmp_path / "a.gguf").write_bytes(b"GGUF and nothing more")
+    provider = local_provider(tmp_path / "a.gguf")
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    with pytest.raises(ProviderUnreachable, match="for `a`: resource temporarily unavailable"):
+        await play(provider)
 
 
 @pytest.mark.slow

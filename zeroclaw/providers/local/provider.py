@@ -20,7 +20,13 @@ from msgspec.structs import asdict
 
 from zeroclaw.backoff import BackOff
 from zeroclaw.config.model import ProviderSettings
-from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
+from zeroclaw.errors import (
+    ProviderOverloaded,
+    ProviderUnreachable,
+    ProviderUnusable,
+    StreamBroken,
+    refused_as,
+)
 from zeroclaw.host.models.gguf import knows_tools, trained_tokens
 from zeroclaw.host.places import expand
 from zeroclaw.json_fields import parse_bytes
@@ -186,20 +192,18 @@ class LocalProvider(Struct, eq=False):
     async def _start(self) -> _Child:
         """Start a child and wait until it is serving."""
         facts, key = self.facts, self.context.ids.token()
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            str(self.child),
-            str(os.getpid()),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            env={
-                **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
-                **SLEEP_WHILE_WAITING,
-            },
-            start_new_session=True,  # Ctrl-C must not reach the child: turns are finished first
-        )
+        with refused_as(ProviderUnreachable, f"no process can be started for `{facts.model}`"):
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", str(self.child), str(os.getpid())),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                env={
+                    **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+                    **SLEEP_WHILE_WAITING,
+                },
+                start_new_session=True,  # Ctrl-C must not reach the child: turns are finished first
+            )
         settings = {
             **asdict(self.rules),
             "model_file": str(self.rules.model_file),
