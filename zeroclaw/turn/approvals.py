@@ -13,7 +13,7 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.action import ACTIONS
 from zeroclaw.gate.approval import APPROVALS, Approval
-from zeroclaw.store import DurablePoint, Reads, Rows, Write
+from zeroclaw.store import DurablePoint, Reads, Rows, Write, readable_of
 from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
@@ -97,12 +97,12 @@ class ApprovalRequests(Struct, eq=False):
     async def stop(self, reads: Reads, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
         """Return the writes that end open requests together with their turn."""
         now = self.services.clock.now()
-        rows = [await APPROVALS.get(reads, approval) for approval in ids]
+        rows = [await reads.get(APPROVALS.kind, approval) for approval in ids]
         # A yes that the turn has not taken by now runs nothing; a grant for a time stands.
         ended = [
             replace(row, state="stopped", by=by, at=now)
-            for row in rows
-            if row is not None and (row.state == "pending" or row.choice == "once")
+            for row in readable_of(filter(None, rows), APPROVALS.of)
+            if row.state == "pending" or row.choice == "once"
         ]
         return (*map(approvals.to_put, ended), *await self.card_updates(*ended))
 
@@ -111,7 +111,7 @@ async def on_cards(
     rows: Rows, conversation: ConversationId, cards: frozenset[str]
 ) -> tuple[Approval, ...]:
     """Return the approvals of a conversation that are on one of these cards."""
-    stored = APPROVALS.all(rows, conversation=conversation)
+    stored = APPROVALS.readable(rows, conversation=conversation)
     return tuple([approval async for approval in stored if approval.card in cards])
 
 

@@ -351,6 +351,33 @@ async def test_a_turn_that_is_damaged_while_it_runs_ends_no_daemon(world: World)
         assert house.texts()[-1] == "hello Ada"
 
 
+async def test_a_turn_whose_request_is_damaged_can_be_stopped(world: World) -> None:
+    """Nobody can answer it any more, and no deadline ends it."""
+    world.model.will(POKE, says("hello again"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        (row,) = await house.rows(RowKind.APPROVAL)
+        world.store.damage(row)
+        await house.say("/stop", "ben")
+        await house.say("hello", "ben")
+        assert house.texts("ben")[-1] == "hello again"
+    assert world.poke.runs == []
+
+
+async def test_a_damaged_request_of_the_past_holds_up_no_answer(world: World) -> None:
+    """Only a card that both are on would need it."""
+    world.model.will(POKE, says("one"), POKE, says("two"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press()
+        (row,) = await house.rows(RowKind.APPROVAL)
+        world.store.damage(row)
+        await house.say("again", "ben")
+        await house.press()
+        assert house.texts("ben")[-1] == "two"
+    assert len(world.poke.runs) == 2
+
+
 async def test_a_damaged_reading_position_is_reported_to_operators_once(world: World) -> None:
     """A channel may then take messages of meanwhile for read, without a sign (P1)."""
     lost = "How far I had read `chat` can't be read any more."
