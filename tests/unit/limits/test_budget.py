@@ -448,6 +448,19 @@ async def test_a_notice_is_not_sent_twice(world: World) -> None:
         assert len(house.texts()) == 1
 
 
+async def test_a_damaged_record_of_a_notice_holds_up_no_answer(world: World) -> None:
+    """The one for everybody's day would hold up everybody; the notice is given again."""
+    world.configure(budget=BudgetSettings(day_tokens=1000))
+    world.model.will(uses(850), uses(20))
+    async with world.running() as house:
+        await house.say("one", BEN)
+        (row,) = await house.rows(RowKind.BUDGET)
+        world.store.damage(row)
+        await house.say("two", BEN)
+        assert house.texts(BEN) == ["so", "so"]
+        assert [text[:4] for text in house.texts()] == ["85 %", "87 %"]
+
+
 async def test_two_turns_that_end_at_once_send_one_notice(world: World) -> None:
     """The second turn sees that the notice was sent (P2)."""
     world.configure(budget=BudgetSettings(day_tokens=100))
