@@ -67,8 +67,9 @@ def _forms(value: str) -> Iterable[str]:
     data = value.encode(errors="surrogatepass")
     for core in _cores(data, bits=6, encode=base64.b64encode):
         yield from (core, core.translate(str.maketrans("+/", "-_")))
-        # The width of a line, as `openssl base64` and `base64` write it.
-        for width in (64, 76) if len(core) <= _LONGEST_CORE else ():
+        # The width of a line, as `openssl base64` and `base64` write it. Both cut a short core alike.
+        widths = (64, 76) if len(core) > 64 else (64,)  # noqa: PLR2004
+        for width in widths if len(core) <= _LONGEST_CORE else ():
             for first in range(max(width - len(core), 0), width):
                 yield re.sub(f".{{{width}}}(?=.)", r"\g<0>\n", " " * first + core)[first:]
     yield from (data.hex(), data.hex().upper())
