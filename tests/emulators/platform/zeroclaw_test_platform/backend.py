@@ -125,22 +125,26 @@ class Backend:
         """Return the answer to a call with a planned fault."""
         match fault:
             case TooMany(retry_after_s=seconds):
-                return {"error": "rate_limited", "retry_after_s": seconds, "why": "slow down"}
+                return {"error": "rate_limited", "retry_after_s": seconds, "message": "slow down"}
             case Refuse(why=error):
-                return {"error": error, "why": f"refused ({error})"}
+                return {"error": error, "message": f"refused ({error})"}
             case Unavailable():
-                return {"error": "unavailable", "why": "come back later"}
+                return {"error": "unavailable", "message": "come back later"}
 
     def carry_out(self, call: Call, request: Json) -> Answer:
         """Carry out a call; the answer has the reason if it was refused."""
         if call.op in ("send", "send_file", "edit", "ask", "settle"):
             wait_s = self.limits.wait_s(call.chat, call.at)
             if wait_s:
-                return {"error": "rate_limited", "retry_after_s": wait_s, "why": "over the budget"}
+                return {
+                    "error": "rate_limited",
+                    "retry_after_s": wait_s,
+                    "message": "over the budget",
+                }
         try:
             return self._dispatch(call, request)
         except _Refused as refusal:
-            return {"error": refusal.error, "why": str(refusal)}
+            return {"error": refusal.error, "message": str(refusal)}
 
     def _dispatch(self, call: Call, request: Json) -> Answer:
         match call.op:
