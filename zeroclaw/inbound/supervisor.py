@@ -261,7 +261,8 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
 
 def _end_of(received: Raised | None) -> Exception:
     """Return the error that ended `receive`."""
-    return first_of(received.error) if received else RuntimeError("it stopped receiving by itself")
+    message = "it stopped receiving by itself"
+    return first_of(received.error) if received else RuntimeError(message)
 
 
 def fault_line(error: Exception) -> str:
