@@ -130,11 +130,14 @@ async def test_a_press_without_a_connection_says_so_and_can_be_repeated(tmp_path
     async with consoling(tmp_path) as (world, chat, console):
         await asks(world, chat, "true")
         await expect(console.cards).to_have_count(1)
+        token = console.cards.locator("input[name=token]").first
+        before = await token.input_value()
         await world.daemon.kill()
         await console.button("Approve once").click()
         await expect(console.cards).to_contain_text("the daemon can't be reached; press again")
         await world.daemon.start()
         await console.live()
+        await expect(token).not_to_have_value(before)
         await console.button("Approve once").click()
         await expect(console.notice).to_have_text("approved: shell")
 
