@@ -301,7 +301,10 @@ async def open_session(
     longer = newest is not None and (
         bool(history.summary) or await _is_longer(store, conversation, first)
     )
-    return ConversationSession(store, fence, history, head, _number(first), longer, size_bytes)
+    number = _number(first)
+    return ConversationSession(
+        store, fence, history, head, number, audit_is_longer=longer, journal_bytes=size_bytes
+    )
 
 
 async def _is_longer(store: Store, conversation: ConversationId, first: LogEntry | None) -> bool:
