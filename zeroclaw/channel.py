@@ -53,7 +53,8 @@ class Capabilities(Value):
             not per chat.
         has_buttons: Cards carry buttons. Without them, calls are numbered and answered by number.
         has_threads: Addresses may have a thread.
-        multi_message: A long reply may stream as a sequence of messages.
+        multi_message: A reply may be a sequence of messages while it is written: a long one, or one
+            that goes on below a card.
         native_draft: `preview` shows unsent text in a direct chat. The text vanishes when the bot
             sends a message, or after a while.
         idempotent_send: Repeating a send with the same key to the same address still shows one

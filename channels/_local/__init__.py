@@ -13,6 +13,7 @@ CAPABILITIES = Capabilities(
     max_length=60_000,  # characters; far below a line of 1 MiB even if all are escaped
     can_edit=True,
     can_delete=True,
+    multi_message=False,
     idempotent_send=True,
     has_typing=True,
 )

@@ -161,9 +161,9 @@ class Home:
 
         return await self.until(texts_with_parts)
 
-    async def request_approval(self) -> Approval:
+    async def request_approval(self, *, saying: str = "") -> Approval:
         """Let Ann's turn call a tool that needs approval; return the request once its card is shown."""
-        self.world.model.will(asks_for(("poke", '{"at": 1}')), says(POKED))
+        self.world.model.will(asks_for(("poke", '{"at": 1}'), saying=saying), says(POKED))
         await self.turn_to("ann")
         assert await self.harness.say("please poke")
 

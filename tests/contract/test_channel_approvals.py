@@ -71,6 +71,21 @@ async def test_the_right_person_answers_once_and_also_after_a_restart(
 
 
 @real_channels
+async def test_the_answer_after_a_card_is_a_message_of_its_own(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """Platforms give no notice of a text that is added to an older message. P6, K4."""
+    async with living(adapter, tmp_path) as home, home.running():
+        approval = await home.request_approval(saying="let me poke")
+        assert await home.answer("olga", approval)
+        chat = await home.until_texts("ann", POKED)
+        mine = [text for text in chat if "let me poke" in text.lower() or POKED in text.lower()]
+        is_one = not adapter.capabilities.multi_message
+        assert len(mine) == (1 if is_one else 2)
+        assert is_one or chat[-1].lower() == POKED
+
+
+@real_channels
 async def test_an_answer_that_comes_late_runs_nothing(adapter: Adapter, tmp_path: Path) -> None:
     """Also before the timer of the deadline fires; the answerer and the card hear so. P3, P5."""
     async with living(adapter, tmp_path) as home, home.running():

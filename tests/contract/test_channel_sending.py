@@ -80,7 +80,7 @@ async def test_what_an_answer_proves_stands_apart_from_its_text(
         assert [receipt.removeprefix("✅ ") for receipt in last.receipts] == [PROVEN.line()]
 
 
-@channels_that("multi_message")
+@every_channel
 async def test_a_sequence_of_messages_stands_in_order(adapter: Adapter, tmp_path: Path) -> None:
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         for number in range(5):

@@ -8,7 +8,8 @@
 The machine knows the newest text and the text in the chat, and makes one call after another until
 they are the same. It asks before each call, and fills in the text only when the call is granted. So
 the first text is shown at once, later ones as often as the pacing allows; always the newest, and
-never an older text after a newer one. A tool call does not end a draft (K4).
+never an older text after a newer one. A tool call does not end a draft (K4), but after a card the
+text goes on in a new message, because nobody gets notice of an edit.
 
 A text arrives cut into parts. Only the last part of a growing text changes; earlier ones are edited
 again only when the text was replaced. Messages that a shorter text no longer needs are deleted, or

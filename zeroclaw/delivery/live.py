@@ -172,7 +172,7 @@ class DraftHandle:
         """
         if self._draft.closed:
             return
-        self._text = text
+        self._text = text if self._account is None else self._account.as_shown(text)
         self._newest = machine.Showed(
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )

@@ -8,6 +8,8 @@ it doesn't read as code.
 
 A cut depends on the text before it and on little of the text after it, so all parts of a growing
 text but the last stay the same; a caller that relies on that starts at the last cut.
+
+A `BREAK` in the text begins a new message, whatever room is left.
 """
 
 import re
@@ -21,6 +23,9 @@ from zeroclaw.value import Struct, Value
 
 Fits = Callable[[str], bool]
 
+BREAK_CHAR = "\x1e"
+BREAK = f"\n{BREAK_CHAR}\n"
+"""Text below it is another message; the answers of models and tools lose the character."""
 CUT_AT_ONCE_CHARS = 1024
 """Longest text that is cut on the event loop. A channel renders each text it measures, about ten
 per part, and 4,096 characters of markup take Telegram's 10 ms each time."""
@@ -59,7 +64,7 @@ class Piece(Value):
     """One part of a text.
 
     Attributes:
-        end: Its end in the whole text; the next part begins there.
+        end: Its end in the whole text; the next part begins there, or after the `BREAK` there.
         text: The text since the last cut as it is sent: with fences closed and opened, and without
             white space at the ends; empty when all of it is blank.
     """
@@ -124,18 +129,27 @@ def pieces(
         outline: The cached lines of a text that grows between calls.
     """
     outline = outline or Outline()
-    outline.read(markdown)
     parts: list[Piece] = []
-    guess = FIRST_GUESS_CHARS
     while start < len(markdown):
-        rest = _part_between(outline, start, len(markdown))
-        if not parts and fits(rest):
-            end, text = len(markdown), rest
-        else:
-            end, text = _next_cut(outline, start, guess, fits)
-        parts.append(Piece(end=end, text=text))
-        guess, start = end - start, end
+        base = start - len(markdown[:start].rpartition(BREAK)[2])
+        section, mark, _ = markdown[base:].partition(BREAK)
+        outline.read(section)
+        at, guess = start - base, FIRST_GUESS_CHARS
+        while at < len(section):
+            rest = _part_between(outline, at, len(section))
+            if base + at == start and fits(rest):
+                end, text = len(section), rest
+            else:
+                end, text = _next_cut(outline, at, guess, fits)
+            parts.append(Piece(end=base + end, text=text))
+            guess, at = end - at, end
+        start = base + len(section + mark)
     return tuple(parts)
+
+
+def in_one(markdown: str) -> str:
+    """Return a text as one message, with a blank line for each `BREAK`."""
+    return markdown.replace(BREAK, "\n\n")
 
 
 # --- reading the text ----------------------------------------------------------------------------

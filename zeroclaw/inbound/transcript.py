@@ -11,6 +11,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Screen, off_loop
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.rows import OUTBOX
+from zeroclaw.delivery.split import in_one
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile, is_off_the_record
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import approval as approvals
@@ -65,7 +66,7 @@ class Transcript(Struct, eq=False):
                     kind="bot",
                     key=draft.key,
                     ref=draft.refs[0].message if draft.refs else "",
-                    text=draft.text,
+                    text=in_one(draft.text),
                     at=made_at(draft.turn),
                     draft=True,
                 )
@@ -156,7 +157,7 @@ class Transcript(Struct, eq=False):
                     # The key of its first part, as the outbox sends it.
                     key=rows.first_key(row.key, item),
                     ref=refs[0].message if refs else "",
-                    text=text,
+                    text=in_one(text),
                     receipts=item.receipts,
                 )
             case rows.FilePost(ref=ref, name=name, size_bytes=size_bytes):

@@ -30,6 +30,7 @@ from zeroclaw.conversation.inbox import INBOX, Item, words_of
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OUTBOX
+from zeroclaw.delivery.split import in_one
 from zeroclaw.envelope import ApprovalId, ConversationId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.action import ACTIONS
@@ -129,7 +130,7 @@ def _records_of(source: Source) -> Iterator[tuple[Order, Record]]:
             case rows.TextPost(turn=turn, text=text) if turn in turns if turn else not only:
                 kind: Kind = "answer" if turn else "note"
                 at = made_at(key)
-                yield (at, key, 0), Record(kind=kind, at=at, conversation=id_, text=text)
+                yield (at, key, 0), Record(kind=kind, at=at, conversation=id_, text=in_one(text))
             case rows.FilePost(turn=turn) if turn in turns:
                 at, text = made_at(key), sent_in_words(value.name, value.size_bytes, value.caption)
                 yield (at, key, 0), Record(kind="sent", at=at, conversation=id_, text=text)

@@ -9,6 +9,7 @@ from zeroclaw.conversation.inbox import State, item_put
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.delivery.split import in_one
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
@@ -61,7 +62,7 @@ async def finish(
     final, answer = await _end(turn, result, transition, draft)
     services.budget.close(opened.turn)
     services.outbox.announce(final, await draft.close())
-    turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=answer))
+    turn.publish(TurnEnded(reason=done.reason, usage=done.usage, text=in_one(answer)))
     turn.log("turn_finished", reason=done.reason)
     await services.outbox.ended(final.key)
 

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Never, NoReturn, TypeVar, assert_never
 
 from zeroclaw.card_words import by_whom
+from zeroclaw.delivery.split import BREAK, BREAK_CHAR
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
 from zeroclaw.limits.prices import ALL_PERCENT, WARN_PERCENT, dollars, rounds, tokens
@@ -277,8 +278,10 @@ def _calling(state: Calling, event: signals.Event) -> Step:
         case entries.Gated() if isinstance(state, Executing):
             batch = slots.gated(state.batch, event.verdicts)
             if slots.pending(batch):
-                confirming = Confirming(progress=state.progress, batch=batch)
-                return confirming, (signals.AwaitAnswers(),)
+                # A person would not notice text that is added above the request.
+                text = state.progress.text and state.progress.text + BREAK
+                progress = replace(state.progress, text=text)
+                return Confirming(progress=progress, batch=batch), (signals.AwaitAnswers(),)
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
             return _on_call_started(state, event.action)
@@ -329,7 +332,7 @@ def _on_batch_appended(state: Calling, event: entries.BatchAppended) -> Step:
     if progress.direct:
         results = slots.results(state.batch)
         text = "\n".join(result_for_people(result, progress.language) for result in results)
-        return Done(reason="model_stop", usage=progress.usage, text=text), ()
+        return Done(reason="model_stop", usage=progress.usage, text=join_texts("", text)), ()
     if event.loop:
         tools = ", ".join(f"`{tool}`" for tool in event.loop)
         note = catalogue.LOOP_DETECTED.to(progress.language, tools=tools)
@@ -404,8 +407,10 @@ Mark = Literal["", "stopped", "interrupted"]
 
 
 def join_texts(earlier: str, text: str) -> str:
-    """Return two answers of one turn as one text, a blank line between them."""
-    return f"{earlier}\n\n{text}" if earlier and text else earlier or text
+    """Return two answers of one turn as one text, a blank line or a `BREAK` between them."""
+    text = text.replace(BREAK_CHAR, "")
+    gap = "\n\n" if earlier and text and not earlier.endswith(BREAK) else ""
+    return f"{earlier}{gap}{text}"
 
 
 def answered_by_runtime(text: str, usage: Usage = NO_USAGE) -> tuple[Done, tuple[()]]:

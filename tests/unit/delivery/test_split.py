@@ -17,7 +17,7 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.cuts import contents_of, split
 from tests.unit.delivery.rig import CAPABILITIES, running
 from zeroclaw.delivery.posting import split_text
-from zeroclaw.delivery.split import MAX_HEAD_CHARS, Fits, Outline, head_of, pieces
+from zeroclaw.delivery.split import BREAK, MAX_HEAD_CHARS, Fits, Outline, head_of, in_one, pieces
 from zeroclaw.envelope import Rendered
 from zeroclaw.value import replace
 
@@ -281,6 +281,20 @@ def test_cutting_goes_on_from_an_earlier_cut(text: str, limit: int, cut_at: int)
     assert [piece.text for piece in rest if not fits(piece.text)] == []
 
 
+@given(markdown_texts, markdown_texts, st.integers(12, 200))
+@example(above="```py\na", below="b", limit=50)
+def test_what_follows_a_break_is_cut_as_a_text_of_its_own(
+    above: str, below: str, limit: int
+) -> None:
+    """However short both are; an open list or fence above does not reach it."""
+    fits, text = at_most(limit), f"{above}{BREAK}{below}"
+    assert split(text, fits) == (*split(above, fits), *split(below, fits))
+    assert pieces(text, fits, start=len(text) - len(below)) == tuple(
+        replace(piece, end=len(text) - len(below) + piece.end) for piece in pieces(below, fits)
+    )
+    assert in_one(text) == f"{above}\n\n{below}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
@@ -343,7 +357,8 @@ def test_an_empty_line_costs_few_steps() -> None:
 
 @given(
     st.lists(
-        st.one_of(lines, st.sampled_from(["\n", "```\n", "| a | b |\n|--|--|\n"])), max_size=30
+        st.one_of(lines, st.sampled_from(["\n", "```\n", "| a | b |\n|--|--|\n", BREAK])),
+        max_size=30,
     ),
     st.lists(st.integers(0, 300), max_size=8),
 )

@@ -21,6 +21,7 @@ from tests.unit.turn.parts import (
     run,
     streaming,
 )
+from zeroclaw.delivery.split import BREAK, BREAK_CHAR
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import AssistantMessage, FinishReason, Usage
 from zeroclaw.turn import entries, signals
@@ -443,10 +444,18 @@ def test_results_of_an_ended_turn_echo_their_calls() -> None:
 
 @pytest.mark.parametrize(
     ("earlier", "text", "whole"),
-    [("a", "b", "a\n\nb"), ("a", "", "a"), ("", "b", "b"), ("", "", "")],
+    [
+        ("a", "b", "a\n\nb"),
+        ("a", "", "a"),
+        ("", "b", "b"),
+        ("", "", ""),
+        (f"a{BREAK}", "b", f"a{BREAK}b"),
+        (f"a{BREAK}", "", f"a{BREAK}"),
+        ("a", f"b{BREAK}{BREAK_CHAR}\nc", "a\n\nb\n\n\nc"),
+    ],
 )
 def test_answers_of_one_turn_are_paragraphs(earlier: str, text: str, whole: str) -> None:
-    """No blank lines for empty texts."""
+    """No blank lines for empty texts; only the machine begins a message."""
     assert join_texts(earlier, text) == whole
 
 

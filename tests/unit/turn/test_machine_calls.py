@@ -21,6 +21,7 @@ from tests.unit.turn.parts import (
     stored,
     streaming,
 )
+from zeroclaw.delivery.split import BREAK
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
 from zeroclaw.message import ToolMessage, Usage
 from zeroclaw.turn import batch, entries, signals
@@ -129,6 +130,15 @@ def test_a_call_that_needs_a_person_waits() -> None:
     assert isinstance(state, Confirming)
     assert slots.pending(state.batch) == (approval("a"),)
     assert effects == (AwaitAnswers(),)
+
+
+@pytest.mark.parametrize(("said", "above"), [("let me ask", f"let me ask{BREAK}"), ("", "")])
+def test_a_card_ends_the_message_above_it(said: str, above: str) -> None:
+    """People would not notice a text that is added above the request that they answered (K4)."""
+    verdicts = entries.Gated(at=AT, verdicts=(asked("a"),))
+    waiting = step(gating(1, said), verdicts)
+    assert isinstance(waiting[0], Confirming)
+    assert waiting[0].progress.text == above
 
 
 def test_nothing_of_a_batch_runs_until_every_ask_has_ended() -> None:
