@@ -131,8 +131,9 @@ def pieces(
     outline = outline or Outline()
     parts: list[Piece] = []
     while start < len(markdown):
+        start += len(BREAK) * markdown.startswith(BREAK, start)
         base = start - len(markdown[:start].rpartition(BREAK)[2])
-        section, mark, _ = markdown[base:].partition(BREAK)
+        section = markdown[base:].partition(BREAK)[0]
         outline.read(section)
         at, guess = start - base, FIRST_GUESS_CHARS
         while at < len(section):
@@ -143,7 +144,7 @@ def pieces(
                 end, text = _next_cut(outline, at, guess, fits)
             parts.append(Piece(end=base + end, text=text))
             guess, at = end - at, end
-        start = base + len(section + mark)
+        start = base + len(section)
     return tuple(parts)
 
 

@@ -355,6 +355,13 @@ def test_an_empty_line_costs_few_steps() -> None:
     assert calls_made(lambda: split(text, at_most(500))) <= 6 * 4000
 
 
+def test_a_text_above_a_break_is_not_read_again() -> None:
+    """What grows below a card is cut on the event loop, however much stands above it (P9)."""
+    above = f"{'- a' * 9}\n" * 400 + BREAK
+    start = pieces(above, at_most(500))[-1].end
+    assert calls_made(lambda: pieces(f"{above}word", at_most(500), start=start)) <= 100
+
+
 @given(
     st.lists(
         st.one_of(lines, st.sampled_from(["\n", "```\n", "| a | b |\n|--|--|\n", BREAK])),
