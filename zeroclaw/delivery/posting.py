@@ -51,7 +51,10 @@ async def _deliver_text(sender: Reconciler, item: rows.TextPost) -> None:
         # If the lookup finds it, there is one more message to delete.
         sender.item = item = await _adopt_draft_message(sender, item, parts[-1])
     while item.done < len(parts):
-        item = await _deliver_part(sender, item, parts[item.done])
+        receipts = item.receipts if item.done == len(parts) - 1 else ()
+        text, key = parts[item.done], sender.row.key
+        content = Markdown(text=text, key=key, plain=item.plain, receipts=receipts)
+        item = await _deliver_part(sender, item, content)
         sender.item = item
         # The last result goes into the commit that ends the row, unless messages must be
         # deleted first.
@@ -63,18 +66,18 @@ async def _deliver_text(sender: Reconciler, item: rows.TextPost) -> None:
     await sender.put("delivered", DurablePoint.DELIVERED)
 
 
-async def _deliver_part(sender: Reconciler, item: rows.TextPost, text: str) -> rows.TextPost:
+async def _deliver_part(
+    sender: Reconciler, item: rows.TextPost, content: Markdown
+) -> rows.TextPost:
     """Make one call; return the changed item."""
     if item.done < len(item.refs) and sender.account.capabilities.can_edit:
-        return await _edit_part(sender, item, item.refs[item.done], text)
-    return await _send_part(sender, item, text)
+        return await _edit_part(sender, item, item.refs[item.done], content)
+    return await _send_part(sender, item, content)
 
 
 async def _edit_part(
-    sender: Reconciler, item: rows.TextPost, ref: MessageRef, text: str
+    sender: Reconciler, item: rows.TextPost, ref: MessageRef, content: Markdown
 ) -> rows.TextPost:
-    receipts = item.receipts if item.done == 0 else ()
-    content = Markdown(text=text, key=sender.row.key, plain=item.plain, receipts=receipts)
     async with sender.account.permitted(ref.address, message=ref.message):
         outcome = await sender.account.edit(ref, content)
     match outcome:
@@ -89,12 +92,12 @@ async def _edit_part(
             return _retry_plain(sender, item, outcome)
 
 
-async def _send_part(sender: Reconciler, item: rows.TextPost, text: str) -> rows.TextPost:
+async def _send_part(sender: Reconciler, item: rows.TextPost, content: Markdown) -> rows.TextPost:
     # A message of the draft may exist, or one that an earlier process sent with another text;
     # then the key finds it.
     may_be_drafts = _may_have_draft(sender, item)
     is_lost = sender.uncertainty.may_stand and may_be_drafts
-    outcome = await sender.post(_part(item, text, key=sender.row.key))
+    outcome = await sender.post(_part(item, content))
     if isinstance(outcome, Delivered):
         # A message that the draft began shows the draft's text, so it is edited next.
         is_old = is_lost or (sender.was_found and may_be_drafts)
@@ -110,9 +113,10 @@ async def _send_part(sender: Reconciler, item: rows.TextPost, text: str) -> rows
 
 async def _adopt_draft_message(sender: Reconciler, item: rows.TextPost, text: str) -> rows.TextPost:
     """Return the item with the unrecorded message of its draft, if one is found."""
+    content = Markdown(text=text, key=sender.row.key, plain=item.plain)
     if _may_have_draft(sender, item):
-        return await _send_part(sender, item, text)
-    lookup = await sender.find(_part(item, text, key=sender.row.key))
+        return await _send_part(sender, item, content)
+    lookup = await sender.find(_part(item, content))
     found = lookup.value.ref if isinstance(lookup, Delivered) else None
     sender.uncertainty = rows.CERTAIN
     return item if found is None else replace(item, refs=(*item.refs, found))
@@ -195,17 +199,11 @@ async def _deliver_outcome(sender: Reconciler, item: rows.Settle) -> None:
     await sender.put("delivered", DurablePoint.SETTLED)
 
 
-def _part(item: rows.TextPost, text: str, *, key: str) -> Post:
+def _part(item: rows.TextPost, content: Markdown) -> Post:
     """Return the next part of a final or a note as a post."""
-    is_first = item.done == 0
-    content = Markdown(
-        text=text,
-        key=rows.part_key(key, item),
-        plain=item.plain,
-        reply_to=item.reply_to if is_first else "",
-        receipts=item.receipts if is_first else (),
-    )
-    repeat = replace(content, text=text + catalogue.POSSIBLE_REPEAT.to(item.language))
+    key, reply_to = rows.part_key(content.key, item), item.reply_to if item.done == 0 else ""
+    content = replace(content, key=key, reply_to=reply_to)
+    repeat = replace(content, text=content.text + catalogue.POSSIBLE_REPEAT.to(item.language))
     return Post(to=item.address, content=content, repeat=repeat)
 
 

@@ -87,7 +87,7 @@ class TextPost(Value, stored_as="Text"):
         quiet: A refusal is not reported to operators; set for notes to operators about a refusal.
         reply_to: The message that this answers, empty for none.
         language: The language of notes that the delivery itself adds.
-        receipts: As in `Outgoing`; sent with the first part.
+        receipts: As in `Outgoing`; sent with the last part, which stands below the card of a call.
     """
 
     address: Address

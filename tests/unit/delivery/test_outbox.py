@@ -77,10 +77,10 @@ async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
 
 
 @pytest.mark.parametrize(("drafted", "replies"), [((), ["m1", "", ""]), (("a", "b"), [""])])
-async def test_the_first_message_of_a_final_answers_and_carries_its_receipts(
+async def test_the_first_message_of_a_final_answers_and_the_last_carries_its_receipts(
     drafted: tuple[str, ...], replies: list[str]
 ) -> None:
-    """And no other of them does (P7)."""
+    """And no other of them does: the first may stand above the card of the call (P7)."""
     proof = CheckedReceipt(token="t", tool="look", summary="", outcome="ok", at=EPOCH)
     async with running(platform()) as rig:
         item = OUTBOX.of(stored(final(rig, LONG), 1))
@@ -90,7 +90,7 @@ async def test_the_first_message_of_a_final_answers_and_carries_its_receipts(
         await rig.deliver(outbox_row(rig.ids.ulid(), item, HERE))
         assert [call.reply_to for call in rig.channel.called("send")] == replies
         shown = rig.channel.standing(item.address)
-        assert [message.receipts for message in shown] == [(proof,), (), ()]
+        assert [message.receipts for message in shown] == [(), (), (proof,)]
 
 
 async def test_a_message_that_can_no_longer_be_deleted_says_so() -> None:
