@@ -149,8 +149,8 @@ def pieces(
 
 
 def in_one(markdown: str) -> str:
-    """Return a text as one message, with a blank line for each `BREAK`."""
-    return markdown.replace(BREAK, "\n\n")
+    """Return a text as one message, with a blank line where messages would follow each other."""
+    return re.sub(f"(?:{BREAK})+\n*", "\n\n", markdown)
 
 
 # --- reading the text ----------------------------------------------------------------------------

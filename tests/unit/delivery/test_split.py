@@ -292,7 +292,13 @@ def test_what_follows_a_break_is_cut_as_a_text_of_its_own(
     assert pieces(text, fits, start=len(text) - len(below)) == tuple(
         replace(piece, end=len(text) - len(below) + piece.end) for piece in pieces(below, fits)
     )
-    assert in_one(text) == f"{above}\n\n{below}"
+    assert in_one(text) == f"{above}\n\n{below.lstrip(chr(10))}"
+
+
+def test_in_one_message_any_number_of_cards_is_one_blank_line() -> None:
+    """Also above a note of the runtime: a mail shows its text as it is, blank lines included."""
+    text = f"a{BREAK}{BREAK}b{BREAK}\n\n_stopped_"
+    assert in_one(text) == "a\n\nb\n\n_stopped_"
 
 
 @pytest.mark.slow
