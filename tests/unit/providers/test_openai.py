@@ -192,18 +192,18 @@ async def test_attempts_are_bounded() -> None:
     assert len(http.requests) == 4
 
 
-async def test_a_connection_closed_before_the_answer_costs_nothing_once() -> None:
-    """A kept-alive connection that the server had just closed is no failure of the server."""
-    http = FakeHttp(CUT, GOOD)
+async def test_a_connection_closed_before_the_answer_costs_a_try() -> None:
+    """The endpoint may have charged for the request, so `attempts` counts it like any other."""
+    http = FakeHttp(CUT, CUT, CUT, GOOD)
     assert await ask(http) == ANSWER
-    assert http.sent_at == [0.0, 0.0]
+    assert http.sent_at == [0.0, 0.375, 1.125, 2.625]
 
 
 async def test_connections_that_are_always_closed_end_as_unreachable() -> None:
     http = FakeHttp(CUT, CUT, CUT, CUT, CUT)
     with pytest.raises(ProviderUnreachable, match="closed the connection unanswered"):
         await ask(http)
-    assert len(http.requests) == 5
+    assert len(http.requests) == 4
 
 
 async def test_an_endpoint_that_is_not_there_is_not_busy() -> None:

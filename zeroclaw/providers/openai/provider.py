@@ -186,7 +186,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the endpoint, with retries until something is yielded; see `Provider.stream`."""
-        has_yielded, attempt, may_repeat_freely = False, 1, True
+        has_yielded, attempt = False, 1
         while True:
             try:
                 async with aclosing(self._ask(request)) as events:
@@ -199,13 +199,8 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
                 if isinstance(error, _Misunderstood):
                     self.context.log("dialect_learned", endpoint=self._name)
                     continue
-                # The peer may just have closed an idle connection, which says nothing about its
-                # health. So the first such failure costs no attempt and no wait.
-                if isinstance(error, HttpCut) and may_repeat_freely:
-                    may_repeat_freely = False
-                else:
-                    await self._wait(attempt, error)
-                    attempt += 1
+                await self._wait(attempt, error)
+                attempt += 1
             else:
                 return
 
