@@ -140,7 +140,8 @@ class Logins:
             code = text(fields, "error")
             reason = f"{status} {code}" if _CODE.fullmatch(code) else f"{status}"
             message = f"`{self.channel}`: `token_url` gives no access token ({reason})"
-            is_final = FIRST_FAILURE <= status < FAILED and status not in {NO_TIME, TOO_MANY}
+            # A refusal has a code (RFC 6749, 5.2); without one it comes from a proxy, and may pass.
+            is_final = bool(code) and status < FAILED and status not in {NO_TIME, TOO_MANY}
             raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
             self._refresh_line = f"{digest(configured)} {newest}"

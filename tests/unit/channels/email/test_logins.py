@@ -216,7 +216,12 @@ REFUSALS: Mapping[str, tuple[tuple[int, bytes] | None, type[ZeroclawError], str]
         ChannelUnauthorized,
         "invalid_grant",
     ),
-    "nobody knows the application": ((401, b"who?"), ChannelUnauthorized, "401"),
+    "nobody knows the application": (
+        (401, b'{"error": "invalid_client"}'),
+        ChannelUnauthorized,
+        "401 invalid_client",
+    ),
+    "a page of what stands before it": ((403, b"<html>no</html>"), ChannelUnavailable, "403"),
     "an error in many words": (
         (400, b'{"error": "%b"}' % (b"a b " * 100)),
         ChannelUnauthorized,
@@ -228,7 +233,12 @@ REFUSALS: Mapping[str, tuple[tuple[int, bytes] | None, type[ZeroclawError], str]
     "it says nothing": (None, ChannelUnavailable, "gave no answer"),
     "no token": ((200, b"{}"), ChannelUnavailable, "200"),
     "what can not be one": ((200, b'{"access_token": "a\\nb"}'), ChannelUnavailable, "200"),
-    "another way round": ((302, b"there"), ChannelUnauthorized, "302"),
+    "a refusal that passes for an answer": (
+        (200, b'{"error": "invalid_grant"}'),
+        ChannelUnauthorized,
+        "200 invalid_grant",
+    ),
+    "another way round": ((302, b"there"), ChannelUnavailable, "302"),
 }
 
 
