@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from errno import EMFILE, ENFILE
 from pathlib import Path
 from ssl import SSLContext, create_default_context
 
@@ -22,7 +21,7 @@ from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
 from channels.email import EmailSettings
 from channels.email.identity import digest
 from channels.email.state import TextFile
-from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value, refused_as
 
 EARLY_S = 120.0
 """Seconds before its expiry at which a token is replaced, so that none expires during a login."""
@@ -152,17 +151,12 @@ class Logins:
         """Return the context that verifies servers; reads the certificates once, in a thread.
 
         Raises:
-            ChannelUnauthorized: The certificates can't be read.
-            ChannelUnavailable: The process is out of file descriptors.
+            ChannelUnavailable: The certificates can't be read; they may be put there, or replaced.
         """
         if self._tls is None:
-            try:
+            what = f"`{self.channel}`: `ca_file` can't be read as certificates"
+            with refused_as(ChannelUnavailable, what):
                 self._tls = await asyncio.to_thread(_load_tls, self.settings.ca_file)
-            except OSError as error:
-                message = f"`{self.channel}`: `ca_file` can't be read as certificates"
-                is_passing = error.errno in {EMFILE, ENFILE}
-                kind = ChannelUnavailable if is_passing else ChannelUnauthorized
-                raise kind(message) from error
         return self._tls
 
 
