@@ -101,6 +101,11 @@ def is_hidden(sign: str) -> bool:
     return not sign.isprintable() or _LOOKS_EMPTY.match(sign) is not None
 
 
+def is_visible(text: str) -> bool:
+    """Whether a text shows anything; platforms refuse one of invisible characters alone."""
+    return not all(char == " " or is_hidden(char) for char in text)
+
+
 def escape_invisible(text: str) -> str:
     """Return a text with each invisible character replaced by its number, `⟨U+202E⟩`.
 

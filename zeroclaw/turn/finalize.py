@@ -9,13 +9,13 @@ from zeroclaw.conversation.inbox import State, item_put
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.split import in_one
+from zeroclaw.delivery.split import BREAK, in_one
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
 from zeroclaw.store import DurablePoint, Put, Reads
 from zeroclaw.text import catalogue
-from zeroclaw.text.escape import is_hidden
+from zeroclaw.text.escape import is_visible
 from zeroclaw.turn import batch
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnContext, as_note
@@ -165,16 +165,10 @@ async def _text(turn: TurnContext, done: Done) -> tuple[str, tuple[CheckedReceip
         text = receipt_screen.screen(text, receipt_lookup.lookup)
     text, receipts = await receipt_lookup.take_out(text)
     note = as_note(done.note) if done.note else ""
-    answer = "\n\n".join(filter(_is_visible, (text, note)))
-    answer = answer or catalogue.NOTHING_TO_SAY.to(language)
-    unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
-    notes = (
-        "" if opened.kind == "unheard" else unheard,
-        message_text.late_for_people(opened.late_s, language),
-    )
-    return "\n\n".join(part for part in (answer, *notes) if part), receipts
-
-
-def _is_visible(text: str) -> bool:
-    """Whether a text shows anything; platforms refuse one of invisible characters alone."""
-    return not all(char == " " or is_hidden(char) for char in text)
+    head, mark, newest = text.rpartition(BREAK)
+    if not is_visible(newest):
+        text, note = head + mark, note or catalogue.NOTHING_TO_SAY.to(language)
+    is_partly_unheard = opened.unheard and opened.kind != "unheard"
+    unheard = f"_{catalogue.UNHEARD.to(language)}_" if is_partly_unheard else ""
+    late = message_text.late_for_people(opened.late_s, language)
+    return "\n\n".join(filter(None, (text, note, unheard, late))), receipts

@@ -34,6 +34,7 @@ from zeroclaw.gate.wording import result_for_people
 from zeroclaw.limits.prices import ALL_PERCENT, WARN_PERCENT, dollars, rounds, tokens
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, Usage
 from zeroclaw.text import catalogue
+from zeroclaw.text.escape import is_visible
 from zeroclaw.text.language import Language, Localized, LocalizedMessage
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn import entries, signals
@@ -279,7 +280,8 @@ def _calling(state: Calling, event: signals.Event) -> Step:
             batch = slots.gated(state.batch, event.verdicts)
             if slots.pending(batch):
                 # A person would not notice text that is added above the request.
-                text = state.progress.text and state.progress.text + BREAK
+                text = state.progress.text
+                text += BREAK * is_visible(text)
                 progress = replace(state.progress, text=text)
                 return Confirming(progress=progress, batch=batch), (signals.AwaitAnswers(),)
             return _continue_batch(state, batch)

@@ -151,6 +151,28 @@ async def test_an_answer_in_which_nothing_is_seen_says_so(world: World, blank: s
         assert house.texts() == ["_Nothing to say._"]
 
 
+@pytest.mark.parametrize("blank", [" \n", "\u200b \u2060\n\u2800"])
+async def test_below_a_card_an_answer_in_which_nothing_is_seen_says_so(
+    world: World, blank: str
+) -> None:
+    """The text above the card was there before the person approved (P1)."""
+    world.model.will(asks_for(("poke", "{}"), saying="let me poke"), says(blank))
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press()
+        assert house.texts()[-1] == "_Nothing to say._"
+        assert house.texts().count("let me poke") == 1
+
+
+async def test_a_text_of_which_nothing_is_seen_is_no_message_above_a_card(world: World) -> None:
+    """A platform refuses it, and so the answer that it begins would be lost (P1)."""
+    world.model.will(asks_for(("poke", "{}"), saying="\u200b"), says("done"))
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press()
+        assert [text for text in house.texts() if "poke" not in text] == ["\u200b\n\ndone"]
+
+
 async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
     """In order, and only for subscribers (S0-01, S0-08, S0-11, S0-22, S0-40, S4-02, S4-12)."""
     world.model.will(LOOK, says("done"))
