@@ -275,7 +275,10 @@ class Account:
 
     def lookup_mark(self, place: Address) -> str:
         """Return the channel's current mark, empty if it has none."""
-        return self.channel.mark(place) if self.capabilities.can_lookup else ""
+        if not self.capabilities.can_lookup:
+            return ""
+        mark = foreign.call_now(partial(self.channel.mark, place))
+        return "" if isinstance(mark, foreign.Raised) else mark
 
     def mark_if_sent_now(self, place: Address) -> str:
         """Return the mark after which a final sent now would appear; empty if it has to wait.
@@ -293,18 +296,15 @@ class Account:
     def fits(self, markdown: str) -> bool:
         """Whether the platform can carry this text plus the note that it may be a repeat.
 
-        A text so long that at most its markup could make it fit is not even rendered.
+        A text so long that at most its markup could make it fit is not even rendered. One that can't
+        be measured is sent whole, so that its delivery reports the fault.
         """
         if len(markdown) > max(MAX_MARKUP * self.capabilities.max_length, ALWAYS_RENDERED):
             return False
         if not self.capabilities.idempotent_send:
             markdown += _LONGEST_REPEAT
-        return self.channel.measure(self._measurable(markdown)) <= self.capabilities.max_length
-
-    def _measurable(self, markdown: str) -> Rendered:
-        """Return a text as rendered; nothing for one that fails, as it will again when it is sent."""
-        rendered = foreign.call_now(partial(self._render, markdown))
-        return Rendered(body="", plain="") if isinstance(rendered, foreign.Raised) else rendered
+        length = foreign.call_now(lambda: self.channel.measure(self._render(markdown)))
+        return isinstance(length, foreign.Raised) or length <= self.capabilities.max_length
 
     def redact_parts(self, parts: Sequence[str], earlier: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the parts of one text; a part that completes a secret of its predecessor is withheld.
@@ -329,7 +329,8 @@ class Account:
 
     def _read(self, part: str) -> tuple[str, str]:
         """Return a part as a person reads it, without the screen and with it."""
-        plain = self._measurable(part).plain
+        rendered = foreign.call_now(partial(self._render, part))
+        plain = "" if isinstance(rendered, foreign.Raised) else rendered.plain
         return plain, self._screen(plain)
 
     async def post(self, to: Address, content: Content) -> CallOutcome[MessageRef]:

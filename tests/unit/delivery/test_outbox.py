@@ -49,7 +49,7 @@ from zeroclaw.delivery.rows import (
     outbox_row,
     stored,
 )
-from zeroclaw.envelope import CheckedReceipt, MessageRef, Rendered
+from zeroclaw.envelope import Address, CheckedReceipt, MessageRef, Outgoing, Rendered
 from zeroclaw.errors import (
     ChannelRejected,
     ChannelUnavailable,
@@ -122,9 +122,22 @@ class Unrendering(ScriptedChannel):
         raise LookupError(message)
 
 
-async def test_a_text_that_its_channel_cannot_render_is_given_up() -> None:
+class Unmeasuring(ScriptedChannel):
+    """A channel with a fault in its measure, which its sending meets as well."""
+
+    def measure(self, rendered: Rendered) -> int:
+        raise LookupError
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        raise LookupError
+
+
+@pytest.mark.parametrize("kind", [Unrendering, Unmeasuring])
+async def test_a_text_that_its_channel_cannot_render_is_given_up(
+    kind: type[ScriptedChannel],
+) -> None:
     """Else the daemon would end, and again at each start, for the text would still wait."""
-    channel = Unrendering(clock=LoopClock(), capabilities=CAPABILITIES, name="chat")
+    channel = kind(clock=LoopClock(), capabilities=CAPABILITIES, name="chat")
     async with running(channel) as rig:
         handle = draft(rig)
         handle.show(1, LONG)
@@ -132,6 +145,21 @@ async def test_a_text_that_its_channel_cannot_render_is_given_up() -> None:
         await rig.deliver(final(rig, LONG))
         assert seen(channel) == []
         assert rig.hooks.reasons == ["raised LookupError"]
+
+
+class Unmarking(ScriptedChannel):
+    """A channel with a fault where it notes its newest message."""
+
+    def mark(self, to: Address) -> str:
+        raise LookupError
+
+
+async def test_a_channel_that_cannot_mark_a_chat_still_sends() -> None:
+    """Else a turn would fail at its last commit, and again after each restart."""
+    channel = Unmarking(clock=LoopClock(), capabilities=LOOKING, name="chat")
+    async with running(channel) as rig:
+        await rig.deliver(final(rig, "done", begun=True))
+        assert seen(channel) == ["done"]
 
 
 @pytest.mark.parametrize("drafted", [(), ("do",)])
