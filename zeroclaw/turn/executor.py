@@ -220,8 +220,7 @@ class EffectExecutor:
             row = kept_put(conversation, end.blob, finished.at, self._opened.turn, trusted=trusted)
             writes += (end.blob, row)
         for file in end.files:
-            blob, post = self._sent(file)
-            writes += (blob, outbox_row(self._services.ids.ulid(), post, conversation))
+            writes += self._sent(file)
         return Transition(
             events=(finished,),
             point=DurablePoint.CALL_FINISHED,
@@ -230,10 +229,10 @@ class EffectExecutor:
             writes=tuple(writes),
         )
 
-    def _sent(self, file: ToolFile) -> tuple[PutBlob, FilePost]:
-        """Return the blob of a file for the chat, and the file as the outbox sends it."""
+    def _sent(self, file: ToolFile) -> tuple[Write, Write]:
+        """Return the writes that send a file to the chat: its blob, and its outbox row."""
         blob = PutBlob(digest=hashlib.sha256(file.content).hexdigest(), body=file.content)
-        return blob, FilePost(
+        post = FilePost(
             address=self._turn.address,
             name=file.name,
             media_type=file.media_type,
@@ -244,6 +243,7 @@ class EffectExecutor:
             reply_to=self._turn.row.reply_to,
             language=self._turn.language,
         )
+        return blob, outbox_row(self._services.ids.ulid(), post, self._session.conversation)
 
     async def append(self, results: tuple[ToolMessage, ...], progress: Progress) -> None:
         """Append the results of a batch, together with edits that arrived meanwhile.

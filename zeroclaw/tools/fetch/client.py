@@ -138,8 +138,7 @@ class FetchClient:
     async def _addresses(self, target: Target) -> tuple[str, ...]:
         """Return the addresses of a host after judging all of them."""
         addresses = (target.host,) if target.is_address else await self._resolved(target.host)
-        reason = self._objection(target, addresses)
-        if reason:
+        if reason := self._objection(target, addresses):
             raise ToolFailed(reason)
         return addresses
 
