@@ -361,8 +361,7 @@ class People:
         """Whether an admitted operator can be reached on one of these channels, except local ones."""
         far = frozenset(channels) - frozenset(self.local)
         return any(
-            contact.channel in far
-            and self.identified(f"{contact.channel}:{contact.sender}") is not None
+            contact.channel in far and self.admits(contact.channel, contact.sender)
             for contact in self.operators()
         )
 

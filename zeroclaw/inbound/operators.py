@@ -26,6 +26,7 @@ from zeroclaw.conversation.message_text import span
 from zeroclaw.delivery.rows import NOTICES, notice_row
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
+from zeroclaw.gate.approval import is_same_person
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import Contact, People
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, readable
@@ -116,20 +117,13 @@ class Operators(Struct, eq=False):
     def _answerers(
         self, principal: Principal, tool: str, *, may_answer: bool
     ) -> tuple[Reader, ...]:
-        contacts = tuple(
+        return self._reached(
             contact
             for contact in self.people.contacts(self.settings.config.approvals.approvers)
             if (person := self.people.identified(f"{contact.channel}:{contact.sender}")) is not None
             and self.may_approve(person, tool)
+            and (may_answer or not is_same_person(person, principal))
         )
-        if not may_answer:
-            requester = (principal.channel, principal.sender)
-            contacts = tuple(
-                contact
-                for contact in contacts
-                if contact.person != principal.id and (contact.channel, contact.sender) != requester
-            )
-        return self._reached(contacts)
 
     def _nearest(self, reached: tuple[Reader, ...], chat: Address) -> tuple[Reader, ...]:
         near = tuple(reader for reader in reached if reader.address.channel == chat.channel)

@@ -160,7 +160,9 @@ class Supervisor(Struct, kw_only=True, eq=False):
             try:
                 channel = make()
                 up(channel)
-                return _end_of(await call(partial(channel.receive, poison.admit, is_up)))
+                received = await call(partial(channel.receive, poison.admit, is_up))
+                message = "it stopped receiving by itself"
+                return first_of(received.error) if received else RuntimeError(message)
             except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
                 return first_of(error)
             finally:
@@ -257,12 +259,6 @@ async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> No
     if waiting is None:
         raise asyncio.CancelledError
     await waiting
-
-
-def _end_of(received: Raised | None) -> Exception:
-    """Return the error that ended `receive`."""
-    message = "it stopped receiving by itself"
-    return first_of(received.error) if received else RuntimeError(message)
 
 
 def fault_line(error: Exception) -> str:
