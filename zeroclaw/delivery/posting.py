@@ -70,14 +70,9 @@ async def _deliver_part(
     sender: Reconciler, item: rows.TextPost, content: Markdown
 ) -> rows.TextPost:
     """Make one call; return the changed item."""
-    if item.done < len(item.refs) and sender.account.capabilities.can_edit:
-        return await _edit_part(sender, item, item.refs[item.done], content)
-    return await _send_part(sender, item, content)
-
-
-async def _edit_part(
-    sender: Reconciler, item: rows.TextPost, ref: MessageRef, content: Markdown
-) -> rows.TextPost:
+    if item.done >= len(item.refs) or not sender.account.capabilities.can_edit:
+        return await _send_part(sender, item, content)
+    ref = item.refs[item.done]
     async with sender.account.permitted(ref.address, message=ref.message):
         outcome = await sender.account.edit(ref, content)
     match outcome:
