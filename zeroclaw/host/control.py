@@ -13,7 +13,7 @@ import pwd
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 
 from msgspec import to_builtins
@@ -122,7 +122,7 @@ class Control:
         self._log = log
         self._calls: dict[str, Call] = {}
         self._streams: dict[str, Serve] = {}
-        self._count = 0
+        self._free = asyncio.Semaphore(MAX_CONNECTIONS)
 
     def call(self, name: str, answer: Call) -> None:
         """Answer `{"call": name, …}` with one object."""
@@ -147,18 +147,12 @@ class Control:
             await accept_each(bound, self._connection, log=self._log)
 
     async def _connection(self, accepted: socket.socket) -> None:
-        if self._count == MAX_CONNECTIONS or _peer_of(accepted) != os.getuid():
+        if self._free.locked() or _peer_of(accepted) != os.getuid():
             return
-        self._count += 1
-        try:
+        async with self._free:
             reader, writer = await asyncio.open_unix_connection(sock=accepted, limit=LONGEST_LINE)
-            lines = Lines(reader, writer)
-            try:
+            async with aclosing(Lines(reader, writer)) as lines:
                 result = await call(lambda: self._talk(lines))
-            finally:
-                await lines.aclose()
-        finally:
-            self._count -= 1
         if isinstance(result, Raised) and not isinstance(result.error, ConnectionError):
             # A bug in a service ends this connection, never the daemon.
             self._log("connection_failed", reason=result.line, level="error")
@@ -244,9 +238,8 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
         DaemonUnreachable: It serves another user, or it went away before it answered.
         Refused: The request is longer than the daemon reads.
     """
-    lines = await connect(directory)
     try:
-        async with asyncio.timeout(ANSWER_S):
+        async with aclosing(await connect(directory)) as lines, asyncio.timeout(ANSWER_S):
             await lines.send(line)
             reply = await lines.receive()
     except TimeoutError as error:
@@ -257,8 +250,6 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
         raise DaemonUnreachable(message) from error
     except ConnectionError:
         reply = None
-    finally:
-        await lines.aclose()
     if reply is None:
         message = f"the zeroclaw in `{directory}` went away before it answered"
         raise DaemonUnreachable(message)
