@@ -153,6 +153,7 @@ class Services:
             log=EventLog("mailbox"),
             conversations=self.conversations,
             reassembly=self.reassembly,
+            notices=self.notices,
         )
         self.strangers = Strangers(context, self.requests, self.operators.readers)
         self.pair = PairCommand(context, self.requests)

@@ -15,13 +15,17 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
+from zeroclaw.text import catalogue
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import SessionCache
 from zeroclaw.value import Struct, field
 
 BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
+NOTICE_AFTER = 6
+"""Failures in a row before operators get a notice; a turn that always fails is given up before."""
 
 
 class Mailboxes(Struct, kw_only=True, eq=False):
@@ -39,6 +43,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     log: Log
     conversations: Conversations
     reassembly: Reassembly
+    notices: Notices
     _open: dict[ConversationId, asyncio.Event] = field(
         default_factory=dict[ConversationId, asyncio.Event]
     )
@@ -126,6 +131,9 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                     again_in_s=wait_s,
                     level="warning",
                 )
+                if failures == NOTICE_AFTER:
+                    told = catalogue.CONVERSATION_FAILS.about(conversation=conversation, why=reason)
+                    await self.notices.tell(told)
                 # A successor need not wait for a conversation that fails.
                 self._failing.add(conversation)
                 await self.notify()

@@ -355,6 +355,10 @@ EVENT_GIVEN_UP = Sentence(
     en="I could not process a message on `{channel}`, although I tried again and again ({why}). I skip it.",
     de="Eine Nachricht auf `{channel}` konnte ich auch nach mehreren Versuchen nicht verarbeiten ({why}). Ich überspringe sie.",
 )
+CONVERSATION_FAILS = Sentence(
+    en="Messages in the conversation `{conversation}` stay unanswered: {why}. I go on trying; `/new` in its chat begins another one.",
+    de="Nachrichten im Gespräch `{conversation}` bleiben unbeantwortet: {why}. Ich versuche es weiter; mit `/new` beginnt in seinem Chat ein neues.",
+)
 POSITION_LOST = Sentence(
     en="How far I had read `{channel}` can't be read any more. What was written there while I was not running may stay unanswered; please look there.",
     de="Wie weit ich `{channel}` gelesen hatte, ist nicht mehr lesbar. Was dort geschrieben wurde, während ich nicht lief, bleibt vielleicht unbeantwortet; bitte sieh dort nach.",

@@ -35,7 +35,7 @@ async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
         assert world.clock.sleeping()[0] <= BACK_OFF.longest_s
         failing["turn"] = False
         await house.advance(BACK_OFF.longest_s)
-        assert house.texts() == ["ok\n\n_Answered 11 min after it was written._"]
+        assert house.texts()[-1] == "ok\n\n_Answered 11 min after it was written._"
 
 
 async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:
@@ -167,6 +167,30 @@ async def test_a_conversation_that_cannot_go_on_holds_up_no_new_one(world: World
         await house.settle()
         assert house.texts()[-1] == "ok"
         assert await house.states("answered") == ["answered"]
+
+
+async def test_operators_learn_once_of_a_conversation_that_keeps_failing(world: World) -> None:
+    """Its person gets no answer, and only the operators can find out why (P1)."""
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        [row] = await house.rows(RowKind.INBOX)
+        next_key, conversation = f"{row.key}0", row.conversation
+        await world.store.write(
+            Put(kind=row.kind, key=next_key, body=b"{", conversation=conversation, state="queued")
+        )
+        await house.say("anybody?", "ben")
+        await house.advance(2 * BACK_OFF.first_s)
+        assert house.texts() == []
+        for _ in range(9):
+            await house.advance(BACK_OFF.longest_s)
+        [text] = house.texts()
+        assert text.startswith(
+            f"Messages in the conversation `{conversation}` stay unanswered: a stored record"
+        )
+        assert "`/new`" in text
+        await house.say("/new", "ben")
+        await house.say("hello again", "ben")
+        assert house.texts("ben")[-1] == "ok"
 
 
 async def test_a_mailbox_that_lost_its_fence_closes(world: World) -> None:
