@@ -56,7 +56,6 @@ from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.provider import Measuring, Preloading
 from zeroclaw.retention.disk import DiskWatch
 from zeroclaw.retention.erase import Erasure
-from zeroclaw.retention.policy import is_over
 from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
@@ -131,6 +130,15 @@ class Services:
             now=clock.now,
             settings=settings,
         )
+        self.anchors = Anchors(store, clock)
+        self.retention = Sweep(
+            store=store,
+            anchors=self.anchors,
+            clock=clock,
+            settings=settings,
+            log=EventLog("retention"),
+            earlier=foundation.keys.earlier,
+        )
         loaders = loading.tools(self.offers.groups_for, self.offers.skills_for)
         self.tools = {**foundation.tools, **by_name({"loading": loaders})}
         self._turns = self._turn_services()
@@ -187,15 +195,6 @@ class Services:
             log=EventLog("channels"),
         )
         self.transcript = Transcript(store, live, partial(screen_shown, redactor=checked.redactor))
-        self.anchors = Anchors(store, clock)
-        self.retention = Sweep(
-            store=store,
-            anchors=self.anchors,
-            clock=clock,
-            settings=settings,
-            log=EventLog("retention"),
-            earlier=foundation.keys.earlier,
-        )
         self.erasure = Erasure(context, self._leases, self.mailboxes, log=EventLog("erasure"))
         self._disk = DiskWatch(foundation.start.places.data, clock, self.notices.tell)
         self.receipts = ReceiptVerifier(store, foundation.keys)
@@ -260,7 +259,7 @@ class Services:
                 accounts=self.channels.accounts,
                 clock=foundation.clock,
                 settings=config.attachments,
-                has_room=self._has_room,
+                has_room=self.retention.has_room,
                 reader=attachments.NAME if attachments.NAME in foundation.tools else "",
                 takes=foundation.provider.facts.takes,
                 log=log,
@@ -282,12 +281,6 @@ class Services:
             workspaces=foundation.start.places.workspaces,
             reassembly_s=self.reassembly.remaining_s,
         )
-
-    # --- callbacks of turns ----------------------------------------------------------------------
-
-    async def _has_room(self) -> bool:
-        settings = self.foundation.settings.config.retention
-        return not is_over(settings, await self.foundation.store.used_bytes())
 
     # --- stored state --------------------------------------------------------------------------
 

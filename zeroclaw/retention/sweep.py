@@ -89,7 +89,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             swept_at = self.clock.monotonic()
             while self.clock.monotonic() - swept_at < EVERY_S:
                 await self.clock.sleep(CHECK_S)
-                if await self._is_over():
+                if not await self.has_room():
                     break
 
     def _offset(self) -> datetime:
@@ -114,7 +114,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             await self._pass(
                 policy.horizons(self.settings.config.retention, self.clock.now(), halved=halved)
             )
-            if not await self._is_over():
+            if await self.has_room():
                 return
         self.log(
             "disk_over_bound",
@@ -124,8 +124,10 @@ class Sweep(Struct, kw_only=True, eq=False):
             advice="the remaining data is younger than the shortened ages; raise retention.max_disk_mb",
         )
 
-    async def _is_over(self) -> bool:
-        return policy.is_over(self.settings.config.retention, await self.store.used_bytes())
+    async def has_room(self) -> bool:
+        """Whether the store is within the disk limit."""
+        used_bytes = await self.store.used_bytes()
+        return not policy.is_over(self.settings.config.retention, used_bytes)
 
     async def _pass(self, at: policy.Horizons) -> None:
         busy = await self._busy()
