@@ -19,7 +19,7 @@ from zeroclaw.context.history import with_stale_results
 from zeroclaw.context.tokens import of_message, of_part, of_text, weigh
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.escape import escape_invisible, without_middle
 from zeroclaw.value import Value, replace
 
 KEPT_SHARE = 0.3
@@ -170,7 +170,7 @@ def question_messages(
     )
     texts, lines = [*_labelled_texts(messages)], list[str]()
     for max_chars in _CHARS:
-        lines = [_line(label, _short(text, max_chars)) for label, text in texts]
+        lines = [_line(label, without_middle(text, max_chars)) for label, text in texts]
         if sum(map(of_text, lines)) <= remaining:
             break
     while lines and sum(map(of_text, lines)) > remaining:
@@ -216,14 +216,6 @@ def _labelled_texts(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
 
 def _line(label: str, text: str) -> str:
     return encode({label: text.encode(errors="replace").decode()}).decode()
-
-
-def _short(text: str, max_chars: int) -> str:
-    """Return a text with its middle cut."""
-    if len(text) <= max_chars:
-        return text
-    half = max_chars // 2
-    return f"{text[:half]} … {text[-half:]}"
 
 
 # --- facts to remember ---------------------------------------------------------------------------

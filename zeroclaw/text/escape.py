@@ -52,6 +52,17 @@ def shortened(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
+def without_middle(text: str, max_chars: int, gap: str = " … ") -> str:
+    """Return the ends of a text, together of at most this many characters, with `gap` between them.
+
+    The gap may have a field for the number of characters left out, such as `{:,}`.
+    """
+    if len(text) <= max_chars:
+        return text
+    half = max_chars // 2
+    return f"{text[:half]}{gap.format(len(text) - 2 * half)}{text[-half:]}"
+
+
 def without_markup(markdown: str) -> str:
     """Return the words of a Markdown text, removing all that any channel may treat as markup.
 
