@@ -69,7 +69,7 @@ def migrate(
     """Run the migrations above `schema`; return the new schema number.
 
     Raises:
-        sqlite3.Error: Passed through; the file is unchanged.
+        sqlite3.Error: Passed through; the file is unchanged once the caller closes the connection.
         OSError: The copy could not be made; the file is unchanged.
     """
     missing = [migration for migration in migrations if migration.number > schema]
@@ -79,14 +79,10 @@ def migrate(
         _back_up(connection, path, schema)
     newest = missing[-1].number
     steps = "\n".join(migration.sql for migration in missing)
-    try:
-        connection.executescript(
-            f"BEGIN IMMEDIATE;\n{steps}\nPRAGMA application_id = {APPLICATION_ID};\n"
-            f"PRAGMA user_version = {newest};\nCOMMIT;"
-        )
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+    connection.executescript(
+        f"BEGIN IMMEDIATE;\n{steps}\nPRAGMA application_id = {APPLICATION_ID};\n"
+        f"PRAGMA user_version = {newest};\nCOMMIT;"
+    )
     return newest
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -71,16 +71,13 @@ class SqliteStore(StoreReads):
 
     async def open(self) -> Opened:
         """Start both threads; called by `open_store`."""
-        ready = False
         self._writer.start()
-        try:
+        with ExitStack() as stack:
+            stack.callback(self._stop)  # failed or cancelled: the threads end on their own
             opened = await self._writer.opened
             await self._reader.open()
             self._absent = await self._reader.read(statements.absent)
-            ready = True
-        finally:
-            if not ready:  # failed or cancelled: the threads end on their own
-                self._stop()
+            stack.pop_all()
         return opened
 
     async def commit(self, commit: Commit) -> None:
