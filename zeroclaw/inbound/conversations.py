@@ -197,11 +197,8 @@ class Conversations(Struct, eq=False):
         return False
 
     async def _has(self, conversation: ConversationId, kind: RowKind, state: str) -> bool:
-        return bool(
-            await self.context.store.select(
-                Query(kind=kind, conversation=conversation, state=state, limit=1)
-            )
-        )
+        query = Query(kind=kind, conversation=conversation, state=state, limit=1)
+        return bool(await self.context.store.select(query))
 
     def key_of(self, address: Address, principal: Principal) -> str:
         """Return the key under which the current conversation of an address is stored."""
