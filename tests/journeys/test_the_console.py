@@ -138,6 +138,7 @@ async def test_a_press_without_a_connection_says_so_and_can_be_repeated(tmp_path
         await world.daemon.start()
         await console.live()
         await expect(token).not_to_have_value(before)
+        await expect(console.cards).to_contain_text("the daemon can't be reached; press again")
         await console.button("Approve once").click()
         await expect(console.notice).to_have_text("approved: shell")
 

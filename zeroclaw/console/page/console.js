@@ -58,10 +58,11 @@ function recordReceived(node) {
   }
 }
 
-/* Whether the reader is typing in a part, or has typed there. */
-function hasInput(part) {
+/* Whether the reader is typing in a part, has typed there, or reads there why a form was not sent. */
+function isInUse(part) {
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
-  return fields.some((field) => field === document.activeElement || field.value !== field.defaultValue);
+  return part.querySelector(".trouble:not([hidden])") !== null
+    || fields.some((field) => field === document.activeElement || field.value !== field.defaultValue);
 }
 
 /* Merge the children of `fresh` into `old`, matched by id, or by position if they have none; lists
@@ -92,7 +93,7 @@ function mergeNode(old, fresh) {
     mergeChildren(old, fresh);
     return old;
   }
-  if (hasInput(old)) return old;
+  if (isInUse(old)) return old;
   for (const details of old.querySelectorAll("details[open][id]")) {
     const same = fresh.querySelector(`#${CSS.escape(details.id)}`);
     if (same) same.open = true;
