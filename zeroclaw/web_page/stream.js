@@ -1,15 +1,52 @@
 /* Follows an event stream, checks the login, and names the storage of unfinished input; the chat and the
    console share it. */
 
+const RETRY_DELAYS_MS = [500, 1000, 2000, 4000];
+const UNFOCUSED_DELAY_MS = 5000;
+
 /* The daemon sends a ping every 15 s. A tunnel that breaks while the computer sleeps or changes its
    network does not close the connection: it only falls silent. */
 const MAX_SILENCE_MS = 40_000;
 const CHECK_INTERVAL_MS = 1000;
 const STATUS_TIMEOUT_MS = 10_000;
+const LOGGED_OUT = 401;
 
-/* Call `handlers[name]` with the data of each event; resolve when the connection ends or falls silent.
-   The browser's own retries could not detect a lost login. */
-export function connection(url, handlers) {
+/* Follow the event stream at `base` while the page is open, and call `handlers[name]` with the data of
+   each event. Every event but `trouble` shows that the page is connected. A hidden page whose stream was
+   closed reconnects after `hiddenDelayMs`; with 0, once it is seen. */
+export async function follow(base, handlers, onState, hiddenDelayMs) {
+  let tries = 0;
+  const handler = (name) => [name, (data) => {
+    handlers[name](data);
+    if (name === "trouble") return;
+    tries = 0;
+    onState("connected");
+  }];
+  for (;;) {
+    onState(tries ? "reconnecting" : "connecting");
+    await connection(`${base}events`, Object.fromEntries(Object.keys(handlers).map(handler)));
+    const pageStatus = await pageStatusOf(base);
+    if (pageStatus === LOGGED_OUT) {
+      onState("logged out");
+      do await pauseUntilReturn(); while (await isLoggedOut(base));
+      tries = 0;
+      continue;
+    }
+    onState("reconnecting");
+    let delay = RETRY_DELAYS_MS[Math.min(tries, RETRY_DELAYS_MS.length - 1)];
+    // The daemon closes the oldest stream of a browser with many pages open. A hidden page, or one beside
+    // the page in use, leaves its place to the others for a while.
+    if (pageStatus && !document.hasFocus()) {
+      delay = document.hidden ? hiddenDelayMs : delay + UNFOCUSED_DELAY_MS;
+    }
+    await pauseUntilReturn(delay);
+    tries += 1;
+  }
+}
+
+/* Resolve when the connection ends or falls silent. The browser's own retries could not detect a lost
+   login. */
+function connection(url, handlers) {
   return new Promise((resolve) => {
     const source = new EventSource(url);
     let lastEventAt = Infinity; // until the first event: a long conversation may take its time
@@ -40,7 +77,7 @@ export function pause(milliseconds) {
 
 /* Wait until the time is over, the person returns to this page (perhaps from the tab of a new login link),
    or the computer is online again; without a time, until one of the last two. */
-export function pauseUntilReturn(milliseconds) {
+function pauseUntilReturn(milliseconds) {
   return new Promise((resolve) => {
     const listeners = new AbortController();
     const timer = milliseconds && setTimeout(end, milliseconds);
@@ -57,10 +94,16 @@ export function pauseUntilReturn(milliseconds) {
   });
 }
 
-/* Resolve to the daemon's HTTP status for a URL; 0 if it does not answer. */
-export async function status(url) {
+/* Resolve to whether this browser is logged out. */
+export async function isLoggedOut(base) {
+  return await pageStatusOf(base) === LOGGED_OUT;
+}
+
+/* Resolve to the daemon's HTTP status for a file of the page; 0 if it does not answer. */
+async function pageStatusOf(base) {
   try {
-    return (await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(STATUS_TIMEOUT_MS) })).status;
+    const signal = AbortSignal.timeout(STATUS_TIMEOUT_MS);
+    return (await fetch(`${base}icon.svg`, { method: "HEAD", signal })).status;
   } catch {
     return 0;
   }

@@ -2,16 +2,18 @@
 
 import { countDown } from "./cards.js";
 import { guardClicks } from "./click_guard.js";
-import { Outbox, follow, postAnswer } from "./client.js";
+import { Outbox, postAnswer } from "./client.js";
 import { NextFiles } from "./files.js";
 import { Items } from "./items.js";
 import { coded } from "./markdown.js";
-import { clearUnfinished, status, unfinishedKey } from "./stream.js";
+import { clearUnfinished, follow, isLoggedOut, unfinishedKey } from "./stream.js";
 
 const TYPING_MS = 6000;
 const TOAST_MS = 5000;
 const NEAR_END_PX = 120;
 const MAX_TEXT_PX = 260;
+/* A hidden page reconnects after this time, so that its title shows whether there is news. */
+const HIDDEN_DELAY_MS = 60_000;
 const TEXT_KEY = unfinishedKey("message");
 const FILES_KEY = unfinishedKey("files");
 
@@ -69,40 +71,43 @@ function draw() {
   updatePage();
 }
 
-function handleEvent(name, data) {
-  if (name === "item") {
-    if (!undrawn.size) onNextFrame(draw);
-    undrawn.set(data.id, data);
-    if (data.kind !== "person") setTyping(false);
-    isCardDecided = data.kind === "card"
-      ? data.card.calls.every((call) => call.ending)
-      : isCardDecided && data.draft;
-    if (data.kind === "card" || !data.draft) markUnread();
-    return;
-  }
-  if (name === "snapshot") {
+const handlers = {
+  /* Each connection begins with a snapshot. */
+  snapshot({ title, items: all }) {
     const newestId = () => byId("log").lastElementChild?.dataset.id;
     const oldNewestId = newestId();
     undrawn.clear();
     isCardDecided = false;
-    byId("title").textContent = data.title;
-    setTitle(data.title);
-    items.reset(data.items, [...outbox.messages.map(itemId), ...refusedIds()]);
+    byId("title").textContent = title;
+    setTitle(title);
+    items.reset(all, [...outbox.messages.map(itemId), ...refusedIds()]);
     outbox.messages.filter((message) => !items.nodes.has(itemId(message))).forEach(showUnsent);
     if (oldNewestId !== newestId() && byId("connection").dataset.state === "reconnecting") markUnread();
     outbox.retryNow();
     updatePage();
-  } else if (name === "gone") {
-    undrawn.delete(data.id);
-    items.remove(data.id);
+  },
+  item(item) {
+    if (!undrawn.size) onNextFrame(draw);
+    undrawn.set(item.id, item);
+    if (item.kind !== "person") setTyping(false);
+    isCardDecided = item.kind === "card"
+      ? item.card.calls.every((call) => call.ending)
+      : isCardDecided && item.draft;
+    if (item.kind === "card" || !item.draft) markUnread();
+  },
+  gone({ id }) {
+    undrawn.delete(id);
+    items.remove(id);
     updatePage();
-  } else if (name === "typing") {
+  },
+  typing() {
     setTyping(true);
     updatePage();
-  } else if (name === "trouble") {
-    showToast(data.why);
-  }
-}
+  },
+  trouble({ why }) {
+    showToast(why);
+  },
+};
 
 /* Hidden pages get no animation frames, but must be up to date when they are shown again. */
 function onNextFrame(callback) {
@@ -347,9 +352,9 @@ function storeUnfinished() {
 window.addEventListener("pagehide", storeUnfinished);
 // Safari restores a page as it was when the person goes back, even after logging out on the next page.
 window.addEventListener("pageshow", async (event) => {
-  if (event.persisted && await status("./") === 401) location.reload();
+  if (event.persisted && await isLoggedOut("./")) location.reload();
 });
 
 setInterval(() => countDown(), 1000);
 outbox.messages.forEach(showUnsent);
-void follow({ onEvent: handleEvent, onState: showState });
+void follow("./", handlers, showState, HIDDEN_DELAY_MS);

@@ -1,11 +1,8 @@
-/* The client of the daemon: posts until acknowledged, and follows the event stream. */
+/* Posts to the daemon until it acknowledges. */
 
-import { UNSENT, connection, pause, pauseUntilReturn, status } from "./stream.js";
+import { UNSENT, pause } from "./stream.js";
 
-const EVENTS = ["snapshot", "item", "gone", "typing", "trouble"];
 const RETRY_DELAYS_MS = [500, 1000, 2000, 4000, 8000];
-const HIDDEN_DELAY_MS = 60_000;
-const UNFOCUSED_DELAY_MS = 5000;
 /* A little longer than the daemon waits for the next piece of a body. */
 const POST_TIMEOUT_MS = 150_000;
 /* A request that is older than this when the page reconnects was lost with the old connection. */
@@ -154,34 +151,5 @@ function storedMessages() {
     return JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "[]");
   } catch {
     return [];
-  }
-}
-
-/* Follow the event stream while the page is open; each connection begins with a snapshot. */
-export async function follow({ onEvent, onState }) {
-  let tries = 0;
-  for (;;) {
-    onState(tries ? "reconnecting" : "connecting");
-    const handler = (name) => [name, (data) => {
-      if (name !== "trouble") tries = 0;
-      onEvent(name, data);
-      if (name === "snapshot") onState("connected");
-    }];
-    await connection("events", Object.fromEntries(EVENTS.map(handler)));
-    const pageStatus = await status("./");
-    if (pageStatus === 401) {
-      onState("logged out");
-      do await pauseUntilReturn(); while (await status("./") === 401);
-      tries = 0;
-      continue;
-    }
-    onState("reconnecting");
-    // The daemon closes the oldest stream of a browser with many pages open. A hidden page, or one beside
-    // the page in use, leaves its place to the others for a while; then it reconnects, and its title
-    // shows whether there is news.
-    const unusedDelay = document.hidden ? HIDDEN_DELAY_MS : UNFOCUSED_DELAY_MS;
-    const isUnused = pageStatus && !document.hasFocus();
-    await pauseUntilReturn((isUnused ? unusedDelay : 0) + RETRY_DELAYS_MS[Math.min(tries, 3)]);
-    tries += 1;
   }
 }

@@ -3,13 +3,11 @@
    script the page is complete, but does not update itself. */
 
 import { guardClicks } from "./click_guard.js";
-import { clearUnfinished, connection, pause, pauseUntilReturn, status } from "./stream.js";
+import { clearUnfinished, follow, isLoggedOut, pause } from "./stream.js";
 
-const RETRY_DELAYS_MS = [500, 1000, 2000, 4000, 8000];
 const REQUEST_TIMEOUT_MS = 60_000;
 /* The pause between two requests for the page, however often it changes. */
 const REFRESH_PAUSE_MS = 1500;
-const UNFOCUSED_DELAY_MS = 5000;
 const STATE_TEXT = {
   connecting: "connecting",
   connected: "live",
@@ -18,7 +16,7 @@ const STATE_TEXT = {
 };
 
 const byId = (id) => document.getElementById(id);
-const root = document.querySelector('link[rel="stylesheet"]').href.replace(/\/[^/]*$/, "");
+const root = document.querySelector('link[rel="stylesheet"]').href.replace(/[^/]*$/, "");
 
 /* --- times ------------------------------------------------------------------------------------ */
 
@@ -181,7 +179,7 @@ document.addEventListener("visibilitychange", () => {
 });
 // Safari restores a page as it was when the person goes back, even after logging out on the next page.
 window.addEventListener("pageshow", async (event) => {
-  if (event.persisted && await isLoggedOut()) location.reload();
+  if (event.persisted && await isLoggedOut(root)) location.reload();
 });
 
 /* --- forms ------------------------------------------------------------------------------------ */
@@ -227,39 +225,9 @@ function showState(state) {
   node.textContent = STATE_TEXT[state];
 }
 
-async function followChanges() {
-  let tries = 0;
-  for (;;) {
-    showState(tries ? "reconnecting" : "connecting");
-    await connection(`${root}/events`, {
-      changed() {
-        tries = 0;
-        showState("connected");
-        void refresh();
-      },
-    });
-    if (await isLoggedOut()) {
-      showState("logged out");
-      do await pauseUntilReturn(); while (await isLoggedOut());
-      tries = 0;
-      continue;
-    }
-    showState("reconnecting");
-    // The daemon closes the oldest stream of a browser with many pages open.
-    const delay = RETRY_DELAYS_MS[Math.min(tries, RETRY_DELAYS_MS.length - 1)];
-    const unfocusedDelay = document.hasFocus() ? 0 : UNFOCUSED_DELAY_MS;
-    await pauseUntilReturn(document.hidden ? 0 : delay + unfocusedDelay);
-    tries += 1;
-  }
-}
-
-async function isLoggedOut() {
-  return await status(`${root}/icon.svg`) === 401;
-}
-
 recordReceived(document.body);
 document.querySelector("#sections [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 showLocalTimes(document);
 countDown();
 setInterval(countDown, 1000);
-void followChanges();
+void follow(root, { changed: () => void refresh() }, showState, 0);
