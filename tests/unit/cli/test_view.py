@@ -361,6 +361,16 @@ def test_a_card_shows_the_call_and_how_to_answer() -> None:
     assert two.splitlines()[-1] == "└ /approve 1 2 · /deny 1 because …"
 
 
+def test_a_card_names_the_calls_that_are_still_open() -> None:
+    """A chat that attaches later finds a card of which a part has been answered."""
+    shown = text_of(
+        live_view(SCREEN, columns=80).take(card(call(1, ended("approved")), call(2), call(3)))
+    )
+    assert "└ /approve 2 3 · /deny 2 because …" in shown
+    last = text_of(live_view(SCREEN, columns=80).take(card(call(1, ended("approved")), call(2))))
+    assert "· d = Deny · /deny 2 because …" in last
+
+
 def test_a_card_is_wrapped_between_words_and_its_arguments_are_not() -> None:
     """The rows that follow are indented without an edge, and so do not look like lines of a card
     (P5)."""

@@ -135,12 +135,12 @@ class Cards(Struct, kw_only=True):
     def _hint(
         self, labels: Mapping[str, str], calls: Sequence[Line], choices: tuple[str, ...]
     ) -> str:
-        numbers = " ".join(str(call["number"]) for call in calls)
+        numbers = [str(call["number"]) for call in calls if call.get("ending") is None]
         if len(self._open) != 1:
-            return f"/approve {numbers} · /deny {calls[0]['number']} {labels['because']}"
+            return f"/approve {' '.join(numbers)} · /deny {numbers[0]} {labels['because']}"
         offered = [(key, choice) for key, choice in KEYS.items() if choice in choices]
         keys = " · ".join(f"{key} = {labels[choice]}" for key, choice in offered)
-        return f"{keys} · /deny {numbers} {labels['because']}"
+        return f"{keys} · /deny {numbers[0]} {labels['because']}"
 
     def _endings(self, calls: Sequence[Line]) -> Iterator[StyledText]:
         for call in calls:
