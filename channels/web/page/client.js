@@ -15,6 +15,8 @@ const TRY_AGAIN = new Set([408, 425, 429]);
 const STORAGE_KEY = `${UNSENT}${location.pathname}`;
 
 export class Refused extends Error {}
+/* The daemon itself says why it can't do this now. */
+class NotNow extends Error {}
 export class LoggedOut extends Refused {
   constructor() {
     super("you are logged out");
@@ -22,7 +24,7 @@ export class LoggedOut extends Refused {
 }
 
 /* Post once; the timeout grows with the size of the body. Throws `Refused` if a retry is pointless,
-   another error if one may help. */
+   `NotNow` or another error if one may help. */
 async function post(path, body, bytes, headers = {}) {
   const signal = AbortSignal.timeout(POST_TIMEOUT_MS + bytes / MIN_BYTES_PER_MS);
   const response = await fetch(path, { method: "POST", headers, body, signal });
@@ -33,7 +35,7 @@ async function post(path, body, bytes, headers = {}) {
   if (response.status < 500 && !TRY_AGAIN.has(response.status)) {
     throw new Refused(reason || `refused (${response.status})`);
   }
-  throw new Error(reason || `not now (${response.status})`);
+  throw isJson ? new NotNow(reason) : new Error(`not now (${response.status})`);
 }
 
 /* Return the daemon's reply. Parsing fails for a captive portal or a login page in between, which
@@ -44,13 +46,15 @@ async function postJson(path, value) {
   return response.json();
 }
 
-/* Retry for a while; then throw an error with this reason. */
-async function withRetries(attempt, reason) {
+/* Retry for a while; then throw an error with the daemon's reason, or with this one if it gave none. */
+async function withRetries(attempt, ownReason) {
+  let reason;
   for (const delay of RETRY_DELAYS_MS) {
     try {
       return await attempt();
     } catch (error) {
       if (error instanceof Refused) throw error;
+      reason = error instanceof NotNow ? error.message : ownReason;
       await pause(delay);
     }
   }

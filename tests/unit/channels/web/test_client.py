@@ -32,6 +32,11 @@ const said = await upload("1", { size: 5 }).then(() => "taken", (error) => error
 console.log(JSON.stringify(said));
 """
 
+FULL = """
+const error = "too many files wait already; send what you have, and try again";
+globalThis.fetch = async () => Response.json({ error }, { status: 503 });
+"""
+
 
 def run(script: str) -> object:
     files = (PAGE.with_name("client.js"), STREAM)
@@ -48,3 +53,9 @@ def test_a_message_stays_until_the_daemon_itself_has_taken_it() -> None:
 def test_a_file_is_uploaded_once_the_daemon_itself_has_taken_it() -> None:
     """Else its message would name a file that is not there, and be refused (P1)."""
     assert run(UPLOAD) == "no connection"
+
+
+def test_a_file_that_the_daemon_has_no_room_for_says_so() -> None:
+    """After the last try the page said that there is no connection (P10)."""
+    reason = "too many files wait already; send what you have, and try again"
+    assert run(FULL + UPLOAD) == reason
