@@ -107,6 +107,17 @@ async def test_a_message_waits_for_its_upload_and_says_so(tmp_path: Path) -> Non
         await expect(page.answers).to_have_text(["seen"])
 
 
+async def test_an_upload_that_a_reload_cut_off_is_named(tmp_path: Path) -> None:
+    """Else its message, which is still there, would go without it unnoticed."""
+    async with browsing(tmp_path) as world:
+        page = await world.log_in()
+        await page.page.evaluate("() => { window.fetch = () => new Promise(() => {}); }")
+        await page.page.evaluate(DROP, "a.txt")
+        await expect(page.page.locator("[data-state=sending]")).to_have_count(1)
+        await page.page.reload()
+        await expect(page.page.locator("#chosen li")).to_contain_text("a.txt: the page was left")
+
+
 async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:
     """Cut off and sent again from the beginning, it would never arrive through a slow tunnel."""
     async with browsing(tmp_path) as world:

@@ -343,7 +343,7 @@ fitHeight();
 
 function storeUnfinished() {
   try {
-    sessionStorage.setItem(FILES_KEY, JSON.stringify(nextFiles.ready));
+    sessionStorage.setItem(FILES_KEY, JSON.stringify(nextFiles.stored));
     sessionStorage.setItem(TEXT_KEY, textField.value);
   } catch {
     sessionStorage.removeItem(TEXT_KEY); // too large

@@ -16,6 +16,12 @@ export class NextFiles {
     return this.files.filter((file) => file.state === "ready");
   }
 
+  /* The files as the next load of the page shows them; it can't go on with an upload. */
+  get stored() {
+    const lost = { state: "refused", reason: "the page was left before it was uploaded; choose it again" };
+    return this.files.map((file) => (file.state === "sending" ? { ...file, ...lost } : file));
+  }
+
   /* Whether no file has been uploaded. */
   get isEmpty() {
     return !this.ready.length;
