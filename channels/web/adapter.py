@@ -50,7 +50,7 @@ class WebChannel(LocalChannel):
         """Open nothing before `receive`."""
         settings = context.settings_as(WebSettings)
         super().__init__(context, CAPABILITIES)
-        self._page: Mapping[str, tuple[bytes, str]] = {}
+        self._page: Mapping[str, Response] = {}
         self._title = settings.title
         self._uploads = uploads.Uploads(
             context.directory, context.clock, settings.max_file_bytes, self._is_off_the_record
@@ -58,7 +58,8 @@ class WebChannel(LocalChannel):
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Serve the page until cancelled; see `Channel.receive`."""
-        self._page = await asyncio.to_thread(page_files, "channels.web")
+        files = await asyncio.to_thread(page_files, "channels.web")
+        self._page = {name: Response(body, media_type=kind) for name, (body, kind) in files.items()}
         with self.serving(admit):
             self.context.mount.web(f"/{self.name}", self.application())
             ready()
@@ -111,11 +112,8 @@ class WebChannel(LocalChannel):
         )
 
     async def _give_page(self, request: Request) -> Response:
-        name = str(request.path_params.get("name", "index.html"))
-        if name not in self._page:
-            return Response(status_code=404)
-        body, kind = self._page[name]
-        return Response(body, media_type=kind)
+        name = request.path_params.get("name", "index.html")
+        return self._page.get(name) or Response(status_code=404)
 
     async def _follow(self, _request: Request) -> Response:
         if not self.feed.has_room():
