@@ -118,15 +118,14 @@ def check(config: Path | None, data_dir: Path | None) -> None:
     without people, is a warning. Starts nothing and changes nothing.
     """
     start = start_of(load(config, data_dir), os.environ, needs_all=False)
-    path = start.places.config
     places, missing = start.places, start.checked.missing
     secrets = asyncio.run(secrets_of_daemon(places.data)) if missing else frozenset[str]()
     faults = (*(missing[key] for key in missing if key not in secrets), *start.checked.unreadable)
     if faults:
-        raise ConfigError(in_file(path, faults))
+        raise ConfigError(in_file(places.config, faults))
     for key in missing:
         click.echo(f"{key}: not known in this shell; the running daemon has it")
-    name = path or "the built-in defaults"
+    name = places.config or "the built-in defaults"
     no_model = (f"provider: {reason}" for reason in unready(start.config.provider, places))
     for warning in (*start.checked.warnings, *no_model):
         click.echo(f"{name}: warning: {warning}")

@@ -174,6 +174,7 @@ def _verdict(paths: ConsolePaths, chain: Chain) -> Html:
         paths, "audit", button("Check again"), label="check the chain again", check=chain.stream
     )
     text: Node
+    checked_at: Node = ""
     match chain.check:
         case None:
             text = f"{counted(chain.last, 'entry', 'entries')}, not checked yet."
@@ -181,13 +182,11 @@ def _verdict(paths: ConsolePaths, chain: Chain) -> Html:
             bar = tag("progress", value=done, max=max(total, 1), aria_label="entries checked")
             progress = f"{done:,} of {total:,} entries are checked."
             return tag("div", tag("p", _mark(chain.check), " ", progress), bar, class_="verdict")
-        case Checked(verdict=verdict):
+        case Checked(verdict=verdict, at=at):
             text = _verdict_text(paths, chain.stream, verdict)
+            checked_at = tag("p", "checked ", instant(at), class_="aside")
         case _:
             assert_never(chain.check)
-    checked_at: Html | str = ""
-    if isinstance(chain.check, Checked):
-        checked_at = tag("p", "checked ", instant(chain.check.at), class_="aside")
     return tag("div", tag("p", _mark(chain.check), " ", text), checked_at, again, class_="verdict")
 
 
