@@ -20,12 +20,14 @@ declares its lifetime here, and no other room needs to read its bytes.
 """
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypedDict, TypeVar, Unpack, cast
 
 from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import RecordUnreadable
 from zeroclaw.store import Delete, Put, Query, Row, RowKind, Rows, readable, scan
 from zeroclaw.value import Value, replace
 
@@ -202,6 +204,12 @@ class Table(Declaration, Generic[T]):
         """Return one value, None if there is no such row."""
         row = await rows.get(self.kind, key)
         return None if row is None else self.of(row)
+
+    async def find(self, rows: Rows, key: str) -> T | None:
+        """Return one value, None if there is no such row, or it is damaged."""
+        with suppress(RecordUnreadable):
+            return await self.get(rows, key)
+        return None
 
     async def need(self, rows: Rows, key: str) -> T:
         """Return the value of a row that is always there.

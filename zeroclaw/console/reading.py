@@ -27,7 +27,7 @@ from zeroclaw.host.answers import Used
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.commands.reports import filled, window_shares
-from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation, conversation_of
+from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.pairing import PAIRINGS
 from zeroclaw.inbound.transcript import Page
 from zeroclaw.limits.usage import first_day, used_since
@@ -114,7 +114,7 @@ class ConsoleReader:
         )
 
     async def _chat_of(self, conversation: str) -> str:
-        stored = await conversation_of(self._store, conversation)
+        stored = await CONVERSATIONS.find(self._store, conversation)
         return "" if stored is None else stored.address.in_words()
 
     async def grants(self) -> tuple[GrantView, ...]:
@@ -172,7 +172,7 @@ class ConsoleReader:
 
     async def summary(self, conversation: ConversationId) -> ConversationSummary | None:
         """Return one conversation; None if there is none with this id."""
-        stored = await conversation_of(self._store, conversation)
+        stored = await CONVERSATIONS.find(self._store, conversation)
         return None if stored is None else await self._summary(stored)
 
     async def transcript(self, conversation: ConversationId, before: str) -> Page:

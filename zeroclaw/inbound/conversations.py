@@ -1,15 +1,13 @@
 """Which conversation an address points to: the first message, `/new` and `/otr` set it."""
 
-from contextlib import suppress
 from datetime import datetime
 
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
-from zeroclaw.errors import RecordUnreadable
 from zeroclaw.inbound.commands.invocation import Invocation
 from zeroclaw.inbound.context import InboundContext, Plan, Resolution
-from zeroclaw.store import Query, Reads, Row, RowKind, Rows, Write, readable
+from zeroclaw.store import Query, Reads, Row, RowKind, Write, readable
 from zeroclaw.table import Column, Stays, Subject, Table, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
@@ -72,13 +70,6 @@ CONVERSATIONS = Table(
     keeps=Stays(until="nothing points to it and none of its content is stored"),
     subject=Subject.CONVERSATION,
 )
-
-
-async def conversation_of(rows: Rows, conversation: str) -> Conversation | None:
-    """Return a conversation; None if its row is missing or damaged."""
-    with suppress(RecordUnreadable):
-        return await CONVERSATIONS.get(rows, conversation)
-    return None
 
 
 POINTERS = Table(
@@ -173,7 +164,7 @@ class Conversations(Struct, eq=False):
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return the conversation that `/new` ended when it began this one."""
-        found = await conversation_of(self.context.store, conversation)
+        found = await CONVERSATIONS.find(self.context.store, conversation)
         return None if found is None else found.predecessor
 
     async def active(self, conversation: ConversationId) -> ConversationId:

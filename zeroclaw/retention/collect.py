@@ -8,7 +8,7 @@ from zeroclaw.conversation.inbox import INBOX, Item, Opening
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import RecordUnreadable
-from zeroclaw.inbound.conversations import CONVERSATIONS, conversation_of
+from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.retention.export import Source
 from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_PERSONS, OF_WRITERS
 from zeroclaw.store import LogKind, ReadableStore, Row, read_all, readable, readable_of, scan
@@ -121,14 +121,14 @@ async def _is_in_own_chat(store: ReadableStore, item: Item) -> bool:
     """
     if not item.address.direct:
         return False
-    conversation = await conversation_of(store, item.conversation)
+    conversation = await CONVERSATIONS.find(store, item.conversation)
     if conversation is None:
         return isinstance(item.content, Opening)
     return conversation.address.key() == item.address.key()
 
 
 async def _is_direct(store: ReadableStore, id_: ConversationId) -> bool:
-    conversation = await conversation_of(store, id_)
+    conversation = await CONVERSATIONS.find(store, id_)
     return conversation is not None and conversation.address.direct
 
 

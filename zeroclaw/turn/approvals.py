@@ -38,7 +38,7 @@ class ApprovalRequests(Struct, eq=False):
             item: The control item that reported it.
             language: The language of the turn's person.
         """
-        row = await APPROVALS.get(self.services.store, approval)
+        row = await APPROVALS.find(self.services.store, approval)
         if row is None or row.state == "pending":
             writes = (item_put(item, "answered"),)
             return Transition(point=DurablePoint.HOUSEKEEPING, writes=writes)

@@ -199,7 +199,7 @@ class ControlLane:
         The approver gave it between `/stop` or `/halt` and the end of the turn, which has ended the
         request, or the turn no longer exists. A grant for a time stands.
         """
-        row = await APPROVALS.get(reads, approval)
+        row = await APPROVALS.find(reads, approval)
         if row is None:
             return self._answered(item)
         if row.state == "approved" and row.choice == "once":

@@ -9,7 +9,6 @@ can look it up without waiting.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import compress
 from operator import attrgetter, not_
 from types import MappingProxyType
@@ -155,9 +154,8 @@ async def verdict_of(
         return None
     call, text = pair
     frozen = None
-    with suppress(RecordUnreadable):  # a damaged call counts as one that is no longer stored
-        if issued.action is not None:
-            frozen = gated.get(issued.action) or await ACTIONS.get(store, issued.action)
+    if issued.action is not None:  # a damaged call counts as one that is no longer stored
+        frozen = gated.get(issued.action) or await ACTIONS.find(store, issued.action)
     action = None if frozen is None else frozen.action
     fields = receipt.Fields(
         conversation=conversation,

@@ -265,3 +265,25 @@ async def test_an_answer_without_an_answered_question_changes_nothing(
         await house.say("/stop")
         assert await house.states("stopped") == ["stopped"]
         assert world.poke.runs == []
+
+
+@pytest.mark.parametrize("before", ["hello", "/stop"])
+async def test_an_answer_to_a_damaged_question_blocks_no_conversation(
+    world: World, before: str
+) -> None:
+    """Whether the turn waits or is over: `/stop` ends it, and the next message is answered."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say(before)
+        (question,) = await house.rows(RowKind.APPROVAL)
+        (row, *_) = await house.rows(RowKind.INBOX)
+    content = ApprovalAnswered(approval=ApprovalId(question.key))
+    answer = replace(INBOX.of(row), id=ItemId(world.ids.ulid()), content=content)
+    await world.store.write(item_put(answer, "control"))
+    world.store.damage(question)
+    async with world.running() as house:
+        await house.say("/stop")
+        await house.say("how are you?")
+        assert house.texts()[-1] == "ok"
+        assert world.poke.runs == []

@@ -15,7 +15,7 @@ from zeroclaw.gate.wording import MAX_NUMBERS
 from zeroclaw.host.answers import Grants, Text
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, at_console
 from zeroclaw.inbound.context import InboundContext
-from zeroclaw.inbound.conversations import conversation_of
+from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.json_fields import text_at
 from zeroclaw.store import STEP_BYTES, Pace, Rows, Write
 from zeroclaw.text import catalogue
@@ -112,7 +112,7 @@ class GrantCommands(Struct, eq=False):
         language = invocation.language
         if conversation == invocation.conversation:
             return catalogue.GRANT_HERE.to(language)
-        found = await conversation_of(self.context.store, conversation)
+        found = await CONVERSATIONS.find(self.context.store, conversation)
         if found is None:
             return catalogue.GRANT_ELSEWHERE.to(language, conversation=conversation)
         return catalogue.GRANT_IN_CHAT.to(language, chat=found.address.in_words())
