@@ -14,7 +14,6 @@ CAPABILITIES = Capabilities(
     max_length=50_000,  # characters; Gmail hides HTML beyond 102 KiB, read 2026-11
     can_edit=False,
     can_delete=False,
-    multi_message=False,
     has_buttons=True,  # links that open a draft of the answering mail
     has_threads=True,
     max_file_bytes=10_000_000,  # a third more in base64; Exchange Online takes 35 MB, read 2026-11

@@ -20,7 +20,6 @@ from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
-from zeroclaw.delivery.split import in_one
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -268,10 +267,6 @@ class Account:
                 self.done(place)
             else:
                 self.withdraw(name, for_good=True)
-
-    def as_shown(self, text: str) -> str:
-        """Return a text without its breaks, if the channel shows an answer as one message."""
-        return text if self.capabilities.multi_message else in_one(text)
 
     def lookup_mark(self, place: Address) -> str:
         """Return the channel's current mark, empty if it has none."""

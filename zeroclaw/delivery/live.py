@@ -15,7 +15,7 @@ from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.rows import CERTAIN, DraftRemainder, Uncertainty
-from zeroclaw.delivery.split import CUT_AT_ONCE_CHARS, Outline, Piece, pieces
+from zeroclaw.delivery.split import CUT_AT_ONCE_CHARS, Outline, Piece, in_one, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused, StoreUnusable
 from zeroclaw.host.clock import begin_in
@@ -172,7 +172,7 @@ class DraftHandle:
         """
         if self._draft.closed:
             return
-        self._text = text if self._account is None else self._account.as_shown(text)
+        self._text = self.as_shown(text)
         self._newest = machine.Showed(
             turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
         )
@@ -180,6 +180,11 @@ class DraftHandle:
         self._update_rest()
         if not is_last:
             self._show_if_free()
+
+    def as_shown(self, text: str) -> str:
+        """Return a text without breaks if the chat shows it as one message, or once it is complete."""
+        traits = self._draft.traits
+        return text if traits.can_edit and traits.multi_message else in_one(text)
 
     def demand_messages(self, *, is_read_now: bool = False) -> None:
         """Request that the current text become messages instead of a preview.

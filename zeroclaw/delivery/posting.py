@@ -44,9 +44,8 @@ async def deliver(sender: Reconciler, blob: Callable[[str], Awaitable[bytes | No
 
 
 async def _deliver_text(sender: Reconciler, item: rows.TextPost) -> None:
-    text = sender.account.as_shown(item.text)
-    parts = await split_text(text, sender.account.fits)
-    parts = await off_loop(partial(sender.account.redact_parts, parts), text=text)
+    parts = await split_text(item.text, sender.account.fits)
+    parts = await off_loop(partial(sender.account.redact_parts, parts), text=item.text)
     if sender.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
         # If the lookup finds it, there is one more message to delete.
         sender.item = item = await _adopt_draft_message(sender, item, parts[-1])

@@ -66,7 +66,7 @@ class Transcript(Struct, eq=False):
                     kind="bot",
                     key=draft.key,
                     ref=draft.refs[0].message if draft.refs else "",
-                    text=in_one(draft.text),
+                    text=draft.text,
                     at=made_at(draft.turn),
                     draft=True,
                 )

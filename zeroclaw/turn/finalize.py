@@ -95,7 +95,7 @@ async def _end(
         item = rows.TextPost(
             turn=row.turn,
             address=row.address,
-            text="\n\n".join((text, *budget_notes)),
+            text=draft.as_shown("\n\n".join((text, *budget_notes))),
             receipts=receipts,
             refs=row.refs,
             reply_to=row.reply_to,
