@@ -7,6 +7,7 @@ any time.
 """
 
 import asyncio
+from functools import partial
 
 from zeroclaw.backoff import BackOff
 from zeroclaw.channel import Log
@@ -133,7 +134,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                 )
                 if failures == NOTICE_AFTER:
                     told = catalogue.CONVERSATION_FAILS.about(conversation=conversation, why=reason)
-                    await self.notices.tell(told)
+                    await contain(partial(self.notices.tell, told))  # the store may be what fails
                 # A successor need not wait for a conversation that fails.
                 self._failing.add(conversation)
                 await self.notify()
