@@ -124,6 +124,7 @@ async def take_phones(directory: Path, platform: str) -> None:
                 await ann.locator("textarea").fill(text)
                 await ann.locator("textarea").press("Enter")
                 await expect(cards).to_contain_text(note)
+            await expect(ann.get_by_text("Waiting for")).to_have_count(len(questions))
             if platform != "email":
                 await expect(ann.locator(".messages")).to_contain_text("days.txt")
             await picture(page, platform)
