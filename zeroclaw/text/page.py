@@ -271,6 +271,8 @@ class _Reader(Struct, kw_only=True):
             case _:
                 pass
         self._block(tag)
+        # A list item may hold paragraphs; an empty one leaves its dash to no later text.
+        self.lead = "" if tag in _APART or tag == "li" else self.lead
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         match tag:
@@ -299,7 +301,6 @@ class _Reader(Struct, kw_only=True):
         if tag in _BLOCKS:
             self.newlines = max(self.newlines, 2 if tag in _APART else 1)
             self.space = False
-            self.lead = "" if tag in _APART else self.lead
 
     def _end_skipped(self, tag: str) -> None:
         """Handle an end tag while skipping; one that browsers would ignore must not reveal anything."""
