@@ -93,7 +93,6 @@ LIST_BYTES = 8 * 1024 * 1024
 LIST_S = 10.0
 TOKENS_BYTES = 8 * 1024 * 1024
 COUNT_S = 2.0  # counting takes milliseconds; the estimate is the fallback
-BY_LLAMA_CPP = "llama.cpp"
 
 
 class _Silent(ProviderUnreachable):
@@ -137,7 +136,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         if tokens is None:
             tokens, source = known_window(endpoint.model), f"the table of {AS_OF}"
         window, source = bounded_window(tokens, source, endpoint.context_tokens)
-        counted_by = BY_LLAMA_CPP if self._tokenize_url else ""
+        counted_by = "llama.cpp" if self._tokenize_url else ""
         return ProviderFacts(
             model=endpoint.model,
             context_tokens=window,
