@@ -15,7 +15,7 @@ from channels._remote.http import READ_S, SLOWEST_BYTES_PER_S, Http, repeatable,
 from channels._remote.limits import FIRST_FAILURE
 from channels.telegram import TelegramSettings
 from channels.telegram.decode import ALLOWED_UPDATES
-from channels.telegram.errors import Migrated, NoChange, NoMethod, NoTopic, TokenRefused, refused
+from channels.telegram.errors import Migrated, NoChange, NoTopic, TokenRefused, refused
 from channels.telegram.styled import File
 from zeroclaw import (
     Address,
@@ -151,7 +151,7 @@ class Account:
         try:
             with repeatable():
                 return await self.call(method, _NOTHING, extra_s=extra_s)
-        except (TokenRefused, NoMethod) as error:
+        except TokenRefused as error:
             message = f"`{self.name}`: Telegram does not accept the token; get a valid one from @BotFather"
             raise ChannelUnauthorized(message) from error
 

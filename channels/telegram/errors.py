@@ -25,8 +25,11 @@ class TokenRefused(ChannelUnavailable):
     """Raised when one call was unauthorized; whether the token is invalid shows at the next poll."""
 
 
-class NoMethod(ChannelRejected):
-    """Raised when the server does not have a method, for example because it is too old."""
+class NoMethod(TokenRefused):
+    """Raised when the server is too old for a method, or does not know the token.
+
+    The Bot API has answered so for valid tokens, too (github.com/nearai/ironclaw/issues/991, read 2026-11).
+    """
 
 
 class Migrated(ChannelRejected):
@@ -102,7 +105,7 @@ def _by_code(name: str, code: int, description: str) -> ZeroclawError:
     if code == UNAUTHORIZED:
         return TokenRefused(message)
     if code == NOT_FOUND:
-        return NoMethod(f"`{name}`: the server does not know the method")
+        return NoMethod(f"`{name}`: the server does not know the method, or the token")
     if code == CONFLICT:
         message = (
             f"`{name}`: another program receives with the same token, and Telegram lets only "

@@ -47,7 +47,7 @@ def answer(status: int, description: object = None, **parameters: object) -> Zer
             "there is no text in the message to edit",
         ),
         (401, "Unauthorized", TokenRefused, "unauthorized"),
-        (404, "Not Found", NoMethod, "the server does not know the method"),
+        (404, "Not Found", NoMethod, "the server does not know the method, or the token"),
         (500, "Internal Server Error", DeliveryUnknown, "Telegram failed (internal server error)"),
         (502, None, DeliveryUnknown, "Telegram failed (502)"),
     ],
