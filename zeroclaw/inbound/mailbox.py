@@ -59,8 +59,12 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         return len(self._open)
 
     def is_open(self, conversation: ConversationId) -> bool:
-        """Whether a mailbox of the conversation is open."""
-        return conversation in self._open
+        """Whether a mailbox of the conversation is open, and does not wait after a failure."""
+        return conversation in self._open and not self.is_failing(conversation)
+
+    def is_failing(self, conversation: ConversationId) -> bool:
+        """Whether the work on a conversation failed, and waits before it is tried again."""
+        return conversation in self._failing
 
     def wake(self, conversation: ConversationId) -> None:
         """Report a new item in the inbox of a conversation; never waits."""
@@ -116,6 +120,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         failures = 0
         try:
             while True:
+                self._failing.discard(conversation)
                 error = await contain(lambda: self._work(conversation, wakeup))
                 if error is None or not self._admitting:
                     return
@@ -181,6 +186,4 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         old = await self.conversations.predecessor(conversation)
         if old is not None:
             async with self._changed:
-                await self._changed.wait_for(
-                    lambda: old not in self._open or old in self._failing or not self._admitting
-                )
+                await self._changed.wait_for(lambda: not (self.is_open(old) and self._admitting))

@@ -191,7 +191,7 @@ class Erasure:
         await self._remove(POINTERS.where(conversation=conversation))
         await self._unlink(conversation)
         has_run = await self._stop(request, conversation, of_all=True)
-        if has_run and not await self._until(partial(self._is_free, conversation)):
+        if has_run and not await self._until(partial(self._has_stopped, conversation)):
             return False
         if not await self._are_cards_settled(conversation):
             return False
@@ -219,7 +219,7 @@ class Erasure:
                 await self._commit(Trim(log=LogKind.JOURNAL, stream=conversation, before=before))
             for table in _LAST:
                 await self._remove(table.where(conversation=conversation))
-            await self._until(partial(self._is_free, conversation))
+            await self._until(partial(self._has_stopped, conversation))
         self._leases.mark_lost(conversation)
 
     # --- conversations off the record ------------------------------------------------------------
@@ -384,7 +384,7 @@ class Erasure:
 
     async def _rewrite_journal(self, person: str, conversation: ConversationId) -> bool:
         """Replace the journal by one without their turns; return False while it is being written."""
-        if not await self._is_free(conversation):
+        if not await self._has_stopped(conversation):
             return False
         stored = [entry async for entry in read_all(self._store, LogKind.JOURNAL, conversation)]
         remaining = journal_without((entries.decode(entry.body) for entry in stored), person)
@@ -452,6 +452,10 @@ class Erasure:
             return  # its turn has begun, and is stopped below
         if self._mailboxes.is_open(item.conversation):
             self._mailboxes.wake(item.conversation)  # its files may be downloading
+
+    async def _has_stopped(self, conversation: ConversationId) -> bool:
+        """Whether no turn runs; one that fails again and again never ends, but does not run either."""
+        return self._mailboxes.is_failing(conversation) or await self._is_free(conversation)
 
     async def _is_free(self, conversation: ConversationId, busy: States = RUNNING) -> bool:
         return not self._mailboxes.is_open(conversation) and not await self._has(conversation, busy)

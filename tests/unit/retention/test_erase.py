@@ -582,6 +582,22 @@ async def test_a_damaged_record_of_a_shared_chat_is_reported_and_the_rest_erased
         assert row.key in [other.key for other in await house.rows(kind)]
 
 
+@pytest.mark.parametrize("room", ["", "club"])
+async def test_a_turn_that_fails_for_ever_holds_up_no_erasure(world: World, room: str) -> None:
+    """It can't be stopped, and no later try would find it ended."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke the tulip", "ben", room=room)
+        row, *_ = await house.rows(RowKind.TURN)
+        world.store.damage(row)
+    async with world.running() as house:
+        await forget(house, "ben")
+        await house.advance(2 * AGAIN_S)
+        assert house.texts("ben")[-1].startswith("Done: what you said to me is removed")
+        assert "tulip" not in await stored_text(world)
+        assert await house.rows(RowKind.FORGETTING) == ()
+
+
 async def test_a_running_turn_is_stopped_first(world: World) -> None:
     """A turn that waits for an approval ends, as with `/new`; its card is settled."""
     world.model.will(POKE, says("poked"))
