@@ -199,8 +199,7 @@ class UsageBudget(Struct, eq=False):
             if level.percent < WARN_PERCENT:
                 continue
             step = ALL_PERCENT if level.is_over else WARN_PERCENT
-            row = await reads.get(MARKS.kind, level.key)
-            if step > max(readable_of(filter(None, (row,)), MARKS.of), default=0):
+            if step > (await MARKS.find(reads, level.key) or 0):
                 scope = conversation if level.scope == "conversation" else None
                 mark = MARKS.put(level.key, step, conversation=scope, due_at=level.until)
                 found.append((level, mark))

@@ -320,9 +320,11 @@ async def test_a_stored_record_that_is_damaged_prevents_no_start(
         assert house.texts()[-1] == "hello Ada"
 
 
-@pytest.mark.parametrize("kind", [RowKind.CONVERSATION, RowKind.TURN, RowKind.ACTION])
+@pytest.mark.parametrize(
+    "kind", [RowKind.CONVERSATION, RowKind.TURN, RowKind.ACTION, RowKind.ALLOWANCE]
+)
 async def test_a_damaged_record_of_the_past_holds_up_no_chat(world: World, kind: RowKind) -> None:
-    """No answer needs what came before `/new`, an earlier turn's price, or an earlier call's row."""
+    """No answer needs what came before `/new`, an earlier turn's price, call or count of messages."""
     world.configure(budget=BudgetSettings(conversation_tokens=1_000_000))
     world.model.will(LOOK, says("I looked"), says("hello again"))
     async with world.running() as house:
