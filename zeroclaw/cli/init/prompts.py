@@ -370,8 +370,7 @@ def _sender(manifest: ChannelManifest) -> str:
 
 
 def _text(label: str, *, default: str | None = None) -> str:
-    shows = bool(default)
-    return click.prompt(label, default=default, show_default=shows, type=str).strip()
+    return click.prompt(label, default=default, show_default=bool(default), type=str).strip()
 
 
 def _path(label: str, *, default: str | None = None) -> Path:
