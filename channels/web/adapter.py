@@ -15,7 +15,6 @@ from starlette.types import Receive, Scope, Send
 from channels._local import render as items
 from channels._local.adapter import LocalChannel
 from channels._local.decode import Press, RefusedPost, read
-from channels._local.feed import Subscription
 from channels.web import CAPABILITIES, WebSettings, decode, render, uploads
 from zeroclaw import (
     Address,
@@ -118,7 +117,21 @@ class WebChannel(LocalChannel):
     async def _follow(self, _request: Request) -> Response:
         if not self.feed.has_room():
             return JSONResponse({"error": "too many pages are open"}, status_code=UNAVAILABLE)
-        return _Events(self, self._title)
+        return _Events(self._frames())
+
+    async def _frames(self) -> AsyncGenerator[bytes]:
+        """Yield the snapshot, then the events that it lacks, then live events."""
+        with self.feed.subscribe() as subscription:
+            transcript = await self.snapshot(subscription)
+            if transcript is None:
+                yield render.trouble_frame("the conversation can't be read right now")
+                return
+            yield render.snapshot_frame(self._title, transcript)
+            while (events := await subscription.take()) is not None:
+                if not events:
+                    yield render.PING
+                for event in events:
+                    yield render.frame(event)
 
     async def _take_message(self, request: Request) -> Response:
         return await self._take_event(request, "message", decode.Message)
@@ -187,28 +200,12 @@ async def _client_closed(_request: Request, _error: Exception) -> Response:
 
 
 class _Events(StreamingResponse):
-    """One page's event stream; the subscription always ends with the stream."""
+    """An event stream; closes its generator, and with it the subscription, in every case."""
 
-    def __init__(self, channel: WebChannel, title: str) -> None:
-        super().__init__((), media_type="text/event-stream")
-        self._channel = channel
-        self._title = title
+    def __init__(self, frames: AsyncGenerator[bytes]) -> None:
+        super().__init__(frames, media_type="text/event-stream")
+        self._frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._channel.feed.subscribe() as subscription:
-            async with aclosing(self._frames(subscription)) as frames:
-                self.body_iterator = frames
-                await super().__call__(scope, receive, send)
-
-    async def _frames(self, subscription: Subscription) -> AsyncGenerator[bytes]:
-        """Yield the snapshot, then the events that it lacks, then live events."""
-        transcript = await self._channel.snapshot(subscription)
-        if transcript is None:
-            yield render.trouble_frame("the conversation can't be read right now")
-            return
-        yield render.snapshot_frame(self._title, transcript)
-        while (events := await subscription.take()) is not None:
-            if not events:
-                yield render.PING
-            for event in events:
-                yield render.frame(event)
+        async with aclosing(self._frames):
+            await super().__call__(scope, receive, send)
