@@ -287,7 +287,7 @@ def test_a_channel_without_its_extra_says_what_to_install(
     """From the checkout, since `zeroclaw` on PyPI is another project. None of it is loaded
     before."""
     code = STORK.format(adapter="egret_nest:nowhere").replace("stork", "egret")
-    needs = "needs=('json', 'not_there'), check='egret_nest:check', settings="
+    needs = "needs=('json', 'not_there.inside'), check='egret_nest:check', settings="
     (tmp_path / "egret.py").write_text(code.replace("settings=", needs))
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\negret = egret:MANIFEST\n")
     checked = check(parse("[channels.egret]\n"), {})
