@@ -87,8 +87,7 @@ class Uploads:
                 self._refuse_too_much(len(body))
             async with self._disk:
                 is_off = await self._is_off_the_record()
-                write = self._hold if is_off else self._write
-                has_room = await asyncio.to_thread(write, path, body)
+                has_room = await asyncio.to_thread(self._store, path, body, is_off=is_off)
         except OSError as error:
             reason = f"it could not be kept: {(error.strerror or 'unknown reason').lower()}"
             raise UploadRefused(reason, 503) from error
@@ -132,9 +131,19 @@ class Uploads:
             return None
         return self._directory / name
 
-    def _write(self, path: Path, body: bytearray) -> bool:
-        if not self._has_room(path, body):
+    def _store(self, path: Path, body: bytearray, *, is_off: bool) -> bool:
+        """Store a file if there is room for it; returns whether there was."""
+        on_disk = sum(file.stat().st_size for file in path.parent.iterdir() if file != path)
+        in_memory = sum(len(data) for name, (_, data) in self._memory.items() if name != path.name)
+        if on_disk + in_memory + len(body) > MAX_BYTES:
             return False
+        if is_off:
+            self._memory[path.name] = self._clock.now(), bytes(body)
+        else:
+            self._write(path, body)
+        return True
+
+    def _write(self, path: Path, body: bytearray) -> None:
         new = path.with_name(f"{path.name}.new")
         try:
             with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
@@ -146,18 +155,6 @@ class Uploads:
         finally:
             new.unlink(missing_ok=True)  # if the disk is full, a part of it would keep it full
         self._memory.pop(path.name, None)
-        return True
-
-    def _hold(self, path: Path, body: bytearray) -> bool:
-        if not self._has_room(path, body):
-            return False
-        self._memory[path.name] = self._clock.now(), bytes(body)
-        return True
-
-    def _has_room(self, path: Path, body: bytearray) -> bool:
-        on_disk = sum(file.stat().st_size for file in path.parent.iterdir() if file != path)
-        in_memory = sum(len(data) for name, (_, data) in self._memory.items() if name != path.name)
-        return on_disk + in_memory + len(body) <= MAX_BYTES
 
     def _read(self, path: Path, max_bytes: int) -> bytes | None:
         if (upload := self._memory.get(path.name)) is not None:
