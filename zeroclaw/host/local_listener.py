@@ -88,8 +88,11 @@ class Listener:
         self._log = log
         self._bounds = bounds
         self._logins = login.Logins()
-        with suppress(OSError, StoreUnusable):  # then every browser has to log in again
-            self._logins = login.read_sessions(sessions_at.read_bytes())
+        try:
+            with suppress(FileNotFoundError):
+                self._logins = login.read_sessions(sessions_at.read_bytes())
+        except (OSError, StoreUnusable) as error:  # then bookmarks lead nowhere any more
+            log("sessions_not_read", reason=str(error), level="warning")
         self._writing = asyncio.Lock()
         self._streams: dict[asyncio.Timeout, guard.RequestHead] = {}
         self._mounted: dict[str, ASGIApp] = {}

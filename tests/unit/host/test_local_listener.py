@@ -11,8 +11,10 @@ import pytest
 
 from tests.fakes.bare_context import no_log
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import visiting
+from zeroclaw.channel import Log
 from zeroclaw.config.model import ListenerSettings
 from zeroclaw.errors import PortInUse, Refused
 from zeroclaw.host.connections import Bounds, accept_each, bind, close_stream
@@ -47,6 +49,7 @@ async def opened(
     clock: ManualClock | None = None,
     start: int = 0,
     bounds: Bounds = AT_ONCE,
+    log: Log = no_log,
 ) -> Listener:
     return await asyncio.to_thread(
         Listener,
@@ -54,7 +57,7 @@ async def opened(
         sessions_at=directory / "sessions",
         clock=clock or ManualClock(),
         ids=CountingIds(start),
-        log=no_log,
+        log=log,
         bounds=bounds,
     )
 
@@ -399,6 +402,16 @@ def test_sessions_that_can_not_be_read_are_not_called_ended(tmp_path: Path) -> N
     assert log_out_stored(tmp_path / "none") == log_out_stored(tmp_path / "damaged") == 0
     with pytest.raises(IsADirectoryError):
         log_out_stored(tmp_path / "directory")
+
+
+async def test_a_new_path_in_place_of_a_damaged_one_is_logged(tmp_path: Path) -> None:
+    """Bookmarks lead nowhere from then on, and every browser has to log in again."""
+    log = Facts()
+    (await opened(tmp_path, log=log)).close()
+    assert log.events() == []
+    (tmp_path / "sessions").write_bytes(b"{")
+    (await opened(tmp_path, log=log)).close()
+    assert log.events() == ["sessions_not_read"]
 
 
 async def test_a_logout_that_would_not_outlive_the_daemon_says_so(tmp_path: Path) -> None:
