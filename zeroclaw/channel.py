@@ -267,7 +267,8 @@ class Channel(Protocol):
                 have put the message further on than a lookup can see.
 
         Raises:
-            DeliveryUnknown: The platform can't tell; another lookup is of no use.
+            ChannelRejected: The platform refuses to show or to change it; another lookup is of no use.
+            DeliveryUnknown: The platform can't tell; the same.
             ChannelUnavailable: The lookup call itself failed; it may be repeated.
         """
         ...

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, array, as_object, inner, objects, text
+from channels._remote.http import repeatable
 from channels._remote.intake import try_admit, until
 from channels._remote.lanes import Lanes, call_when_allowed
 from channels._remote.limits import MARK_SLACK_S, check_size, unknown
@@ -369,12 +370,8 @@ class DiscordChannel:
             rest, log, to, channel, sent, since=since, apart=apart, before=before
         )
         if result.ref is not None and not is_as_sent and isinstance(content, Outgoing):
-            try:
+            with repeatable():
                 await self.edit(result.ref, content)
-            except (ChannelRejected, DeliveryUnknown) as error:
-                # If the message no longer exists, another lookup will not find it, and can go on.
-                is_open = isinstance(error, DeliveryUnknown) or error.gone
-                raise (ChannelUnavailable if is_open else DeliveryUnknown)(str(error)) from error
         return result
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:

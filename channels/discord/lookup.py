@@ -14,7 +14,7 @@ from channels.discord.decode import WRITTEN
 from channels.discord.errors import NotFound
 from channels.discord.rest import Rest
 from channels.discord.snowflakes import is_snowflake, number_of, snowflake
-from zeroclaw import Address, ChannelRejected, DeliveryUnknown, Log, LookupResult, MessageRef, Value
+from zeroclaw import Address, DeliveryUnknown, Log, LookupResult, MessageRef, Value
 
 PAGE = 100
 MAX_PAGES = 20
@@ -68,9 +68,6 @@ async def look(
         # The chat does not exist, so neither does the message; Discord refuses sends there as well.
         log("lookup_refused", reason=str(error))
         page = ()
-    except ChannelRejected as error:
-        message = f"`{to.channel}`: the lookup failed: {error}"
-        raise DeliveryUnknown(message) from error
     last = int(before) if is_snowflake(before) else None
     older = (message for message in page if last is None or number_of(message) < last)
     seen = sorted(older, key=number_of)

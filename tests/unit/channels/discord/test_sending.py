@@ -338,11 +338,12 @@ async def test_an_unrecorded_draft_is_found_and_becomes_the_full_answer() -> Non
 
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
-    [(404, 10008, ChannelUnavailable), (400, 50035, DeliveryUnknown), (500, 0, ChannelUnavailable)],
+    [(400, 50035, ChannelRejected), (400, 50083, ChannelRejected), (500, 0, ChannelUnavailable)],
 )
 async def test_a_draft_that_can_not_be_changed_says_what_to_do(
     status: int, code: int, kind: type[Exception]
 ) -> None:
+    """One in an archived thread stays as it is, until a new message opens the thread."""
     async with speaking() as (rig, _, channel, to):
         await channel.send(to, text(channel, "hel"))
         body = {"code": code, "message": "no"}
@@ -379,7 +380,7 @@ async def test_a_failed_history_says_whether_to_look_again() -> None:
                 await lookup_to_the_end(channel, to, outgoing, "1")
         body = {"code": 50001, "message": "Missing Access"}
         rig.discord.will(Fault(method="GET", path=SEND, status=403, body=body))
-        with pytest.raises(DeliveryUnknown):
+        with pytest.raises(ChannelRejected):
             await lookup_to_the_end(channel, to, outgoing, "1")
         body = {"code": 10003, "message": "Unknown Channel"}
         rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
