@@ -20,6 +20,7 @@ from channels._remote.limits import (
     TOO_LARGE,
     TOO_MANY,
     proxy_refused,
+    unavailable,
     wait_s,
 )
 from channels.slack import SlackSettings
@@ -190,7 +191,8 @@ class Calls:
             answer = await self.http.call("POST", url, data=content, extra_s=extra_s)
         if answer.status != _OK:
             message = f"`{self.name}`: the file can't be uploaded ({answer.status})"
-            raise (ChannelRejected if answer.status == TOO_LARGE else ChannelUnavailable)(message)
+            later = unavailable(message, answer.headers.get("Retry-After"))
+            raise ChannelRejected(message) if answer.status == TOO_LARGE else later
         files = json.dumps([{"id": id_, "title": name}])
         await self.read("files.completeUploadExternal", {"files": files})
         file, checks = await self.file(id_), 0
