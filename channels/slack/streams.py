@@ -143,13 +143,14 @@ class Streams:
 
         A failure does not affect the streamed text.
         """
-        place, items = (channel, thread), self._open.items()
-        found = [(ts, stream) for ts, stream in items if (stream.channel, stream.thread) == place]
+        place, newest_first = (channel, thread), reversed(self._open.items())
+        found = [item for item in newest_first if (item[1].channel, item[1].thread) == place]
         if not found:
             return False
-        ts, stream = found[-1]
         at = self._context.clock.monotonic()
         tasks = {call.key: (call.tool, _STATES[call.state]) for call in doing}
+        # A task ends where it began, even if the answer goes on in another stream meanwhile.
+        ts, stream = max(found, key=lambda item: len(item[1].tasks.keys() & tasks.keys()))
         changed = {key: task for key, task in tasks.items() if stream.tasks.get(key) != task}
         if not changed and stream.sent_at + REPEAT_S <= at:
             changed = {key: task for key, task in tasks.items() if task[1] == _STATES["running"]}

@@ -305,6 +305,18 @@ async def test_a_long_call_keeps_its_stream_open_and_ends_with_it() -> None:
         assert slack.tasks == [*[("shell", "in_progress")] * 4, ("shell", "error")]
 
 
+async def test_a_task_ends_in_the_stream_where_it_began() -> None:
+    """Below a card an answer goes on in another message; its call must not look failed above it."""
+    async with with_question() as (slack, bot, _, to):
+        above = await bot.channel.send(to, draft(bot, "one"))
+        await bot.channel.typing(to, (RUNNING,))
+        below = await bot.channel.send(to, draft(bot, "two", "k2"))
+        await bot.channel.typing(to, (replace(RUNNING, state="ok"),))
+        for ref, text in ((above, "one"), (below, "two")):
+            await bot.channel.edit(ref, bot.message(text))
+        assert slack.tasks == [("shell", "in_progress"), ("shell", "complete")]
+
+
 async def test_a_refused_task_does_not_affect_the_answer() -> None:
     async with with_question() as (slack, bot, team, to):
         ref = await bot.channel.send(to, draft(bot, "one"))
