@@ -14,7 +14,7 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 from channels._remote.fields import Json, as_object, from_unix, inner, objects, parse_json, text
-from channels._remote.incoming import Skipped, attachment, plain_name, quote, text_hash
+from channels._remote.incoming import Skipped, attachment, is_timely, plain_name, quote, text_hash
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -218,6 +218,8 @@ def message(
     if not said.text and not files:
         return Skipped(reason="without text or files")
     user, client = text(event, "user"), text(event, "client_msg_id")
+    # An edit may have added the mention.
+    sent_at, edited_at = _instant(ts), _instant(text(inner(event, "edited"), "ts"))
     keys = (
         f"message/{text(event, 'channel')}/{ts}",
         f"event/{event_id}" if event_id else "",
@@ -232,7 +234,7 @@ def message(
         message=ts,
         position=Position(scope=chat, cursor=reading.after(ts, thread).text()),
         attachments=files,
-        sent_at=_instant(ts),
+        sent_at=edited_at if is_timely(sent_at, edited_at) else sent_at,
     )
     return Decoded(envelope=envelope)
 

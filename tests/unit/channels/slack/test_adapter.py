@@ -167,6 +167,24 @@ async def test_a_mention_that_is_added_by_an_edit_is_admitted_once() -> None:
         ]
 
 
+async def test_a_mention_that_is_added_late_is_written_then() -> None:
+    """Its answer is not late, nor is it too old to be answered."""
+    desk = Desk()
+    async with SlackServer() as slack, running(slack, desk.admit) as bot:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        for sent, edited in (("1700000000", "1700003600"), ("1600000000", "1700003600")):
+            fields: Json = {"type": "app_mention", "channel": team, "user": ann.id}
+            fields |= {"ts": f"{sent}.000001", "text": f"<@{slack.bot}> lunch?"}
+            fields["edited"] = {"user": ann.id, "ts": f"{edited}.000000"}
+            mention = slack.event(fields)
+            await mention.dispatch()
+            await bot.clock.advance(MENTION_WAIT_S)
+            await mention.confirmed.wait()
+        sent_at = [envelope.sent_at for envelope in desk.stored]
+        assert [at and at.timestamp() for at in sent_at] == [1700003600, 1600000000]
+
+
 async def test_a_mention_that_arrives_before_its_files_has_them() -> None:
     """The first of two events may lack them (NousResearch/hermes-agent#77141, 2026-08)."""
     desk = Desk()
