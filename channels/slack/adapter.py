@@ -203,7 +203,11 @@ class SlackChannel:
             kind, bot, id_ = text(event.data, "type"), self._bot, event.event_id
             reading = self._reading.get(chat, Reading())
             if kind == "message":
-                is_joined = await self._is_joined(chat, text(event.data, "thread_ts"))
+                try:
+                    is_joined = await self._is_joined(chat, text(event.data, "thread_ts"))
+                except ZeroclawError as error:  # it may not be for the bot
+                    self._context.log("transcript_not_read", reason=str(error), level="warning")
+                    return False
                 above = await self._above(chat, event.data) if is_joined is False else ()
                 decoded = decode.message(
                     event.data, bot, reading, event_id=id_, is_joined=bool(is_joined), above=above
@@ -234,11 +238,7 @@ class SlackChannel:
         known = self._joined.get(_thread_key(address))
         if known is None:
             is_recent = thread in self._reading.get(chat, Reading()).threads
-            try:
-                known = is_recent or bool(await self._context.transcript(address, ""))
-            except ZeroclawError as error:  # there is a transcript, but unreadable: ingress decides
-                self._context.log("transcript_not_read", reason=str(error), level="warning")
-                return True
+            known = is_recent or bool(await self._context.transcript(address, ""))
             self._joined[_thread_key(address)] = known
         return known
 

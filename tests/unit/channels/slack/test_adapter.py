@@ -63,6 +63,7 @@ from zeroclaw import (
     replace,
 )
 from zeroclaw.channel import admits_everybody
+from zeroclaw.errors import StoreUnusable
 
 Transcript = Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
 pytestmark = [pytest.mark.slow, pytest.mark.needs("emulate")]
@@ -436,18 +437,26 @@ async def test_an_old_thread_stays_the_bots_however_many_are_newer() -> None:
         assert not [envelope for envelope in desk.stored if envelope.address.thread == lunch.ts]
 
 
-async def test_a_thread_with_an_unreadable_transcript_is_the_bots() -> None:
-    desk = Desk()
+async def test_a_message_waits_until_its_thread_is_known() -> None:
+    """While the store can't be read, no message counts as one to the bot."""
+    desk, asked = Desk(), asyncio.Event()
 
-    async def transcript(_address: Address, _after: str) -> tuple[TranscriptItem, ...]:
-        raise ChannelUnavailable("a row can't be read")
+    async def transcript(_: Address, __: str) -> tuple[TranscriptItem, ...]:
+        if not asked.is_set():
+            asked.set()
+            message = "the disk is full"
+            raise StoreUnusable(message)
+        return ()
 
-    async with SlackServer() as slack, running(slack, desk.admit, transcript=transcript):
+    async with SlackServer() as slack, running(slack, desk.admit, transcript=transcript) as bot:
         ann = await slack.person()
         team = await slack.channel(ann)
-        lunch = await ann.says("lunch?", channel=team)
-        await (await ann.says("pizza", channel=team, thread=lunch.ts)).confirmed.wait()
-        assert bodies(desk) == [Said(text="pizza")]
+        first = await ann.says("lunch?", channel=team)
+        aside = await ann.says("at noon", channel=team, thread=first.ts)
+        await asked.wait()
+        await bot.clock.advance(lanes.AGAIN_S)
+        await aside.confirmed.wait()
+        assert bodies(desk) == []
 
 
 async def test_a_mention_makes_other_peoples_thread_the_bots() -> None:
