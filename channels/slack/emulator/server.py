@@ -871,7 +871,7 @@ class SlackServer:
         id_, content = request.match_info["id"], await request.read()
         fault = self._faults["upload"].pop(0) if self._faults.get("upload") else None
         if fault is not None and not fault.is_lost:
-            return web.Response(status=fault.status)
+            return web.Response(status=fault.status, headers=fault.headers)
         self.files[id_] = content
         async with self.session.post(f"{self._emulate}/upload/v1/{id_}", data=content) as answer:
             if fault is not None and request.transport is not None:

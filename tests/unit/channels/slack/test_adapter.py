@@ -948,6 +948,7 @@ FILE = outgoing_file(b"1;2")
         ),
         ("upload", Fault(status=500), ChannelUnavailable),
         ("upload", Fault(status=413), ChannelRejected),
+        ("upload", Fault(status=429, headers={"Retry-After": "30"}), RateLimited),
         ("upload", Fault(is_lost=True), ChannelUnavailable),
         ("files.completeUploadExternal", Fault(is_lost=True), ChannelUnavailable),
         ("files.info", Fault(is_lost=True), ChannelUnavailable),
