@@ -417,11 +417,10 @@ class SlackChannel:
     ) -> LookupResult:
         """Read one page of the chat and look for our message by the key that it carries.
 
-        The message found may be an earlier draft of the content with the same key; then the next
-        call edits it.
+        The message found may be an earlier draft of the content with the same key; then it is edited.
         """
         check_lookup(self.name, self.capabilities)
-        # The mark, and either the pages read and a cursor, or the message found, to be edited.
+        # The mark, the pages read, and a cursor.
         mark, _, progress = since.partition("/")
         pages, _, cursor = progress.partition("/")
         pages_read = int(pages) if pages.isascii() and pages.isdecimal() else 0
@@ -430,11 +429,6 @@ class SlackChannel:
             raise DeliveryUnknown(error)
         # A file or a card is posted whole or not at all; a text may have been a draft.
         body = self._text_body(content) if isinstance(content, Outgoing) else None
-        if is_ts(pages):
-            ref = MessageRef(address=to, message=pages)
-            with repeatable():
-                await self._change(ref, body or {})
-            return LookupResult(ref=ref)
         page = await self._page(to, {"oldest": mark, "cursor": cursor})
         for message in objects(page, "messages"):
             ts = text(message, "ts")
@@ -447,9 +441,11 @@ class SlackChannel:
             is_ours = text(message, "user") == self._bot.user
             if key == _digest(content.key) or (is_stream and is_ours):
                 self._context.log("lost_message_found", pages=pages_read + 1)
-                if body is None or text(message, "text") == body["text"]:
-                    return LookupResult(ref=MessageRef(address=to, message=ts))
-                return LookupResult(since=f"{mark}/{ts}", is_over=False)
+                ref = MessageRef(address=to, message=ts)
+                if body is not None and text(message, "text") != body["text"]:
+                    with repeatable():
+                        await self._change(ref, body)
+                return LookupResult(ref=ref)
         if following := text(inner(page, "response_metadata"), "next_cursor"):
             return LookupResult(since=f"{mark}/{pages_read + 1}/{following}", is_over=False)
         return LookupResult(since=mark)
@@ -460,11 +456,7 @@ class SlackChannel:
         query |= {key: value or None for key, value in arguments.items()}
         query |= {"channel": await self._channel_of(self._valid(to)), "ts": to.thread}
         method = "conversations.replies" if to.thread else "conversations.history"
-        try:
-            return await self._calls.read(method, query)
-        except ChannelRejected as error:
-            message = f"`{self.name}`: the lookup failed: {error}"
-            raise DeliveryUnknown(message) from error
+        return await self._calls.read(method, query)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text or a file's caption."""
@@ -513,7 +505,7 @@ class SlackChannel:
         """Return the link of a message's file, since an edit has to repeat it; empty for none."""
         try:
             page = await self._page(ref.address, {"oldest": ref.message, "latest": ref.message})
-        except DeliveryUnknown:  # the bot may not read the history; show the text without the file
+        except ChannelRejected:  # the bot may not read the history; show the text without the file
             return ""
         found = [entry for entry in objects(page, "messages") if text(entry, "ts") == ref.message]
         return render.link_in([block for entry in found for block in objects(entry, "blocks")])

@@ -1036,11 +1036,10 @@ async def test_a_found_draft_whose_change_was_lost_is_changed_again(fault: Fault
         mark = bot.channel.mark(to)
         await bot.channel.send(to, bot.message("Hi"))
         whole, nothing = bot.message("Hi there."), frozenset[str]()
-        found = await bot.channel.lookup(to, whole, since=mark, apart=nothing)
         slack.will("chat.update", fault)
         with pytest.raises(ChannelUnavailable):
-            await bot.channel.lookup(to, whole, since=found.since, apart=nothing)
-        changed = await bot.channel.lookup(to, whole, since=found.since, apart=nothing)
+            await bot.channel.lookup(to, whole, since=mark, apart=nothing)
+        changed = await bot.channel.lookup(to, whole, since=mark, apart=nothing)
         assert changed.ref is not None
         (message,) = await slack.from_bot(ann.direct)
         assert message["text"] == "Hi there."
