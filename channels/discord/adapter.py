@@ -418,6 +418,8 @@ class DiscordChannel:
         if not all(map(is_snowflake, (channel, message, file))):
             raise unknown(self.name, "file", attachment.reference)
         found = as_object(await self._rest.read(f"/channels/{channel}/messages/{message}"))
+        if snowflake(found, "id") != message:
+            raise ChannelUnavailable(self._rest.http.unreadable)
         for entry in decode.files_of(found):
             if snowflake(entry, "id") == file:
                 return await self._rest.http.download(text(entry, "url"), max_bytes=max_bytes)

@@ -419,6 +419,9 @@ async def test_a_deleted_file_and_a_failing_host_are_distinguished() -> None:
             sent.attachments[0]["url"] = rig.discord.url.replace("/api/v10", "/files/none")
             with pytest.raises(ChannelRejected, match="no longer there"):
                 await channel.fetch(file, max_bytes=9)
+            rig.discord.will(Fault(method="GET", path="/messages/", status=200, body={}))
+            with pytest.raises(ChannelUnavailable, match="can't be read"):
+                await channel.fetch(file, max_bytes=9)
             sent.attachments.clear()
             with pytest.raises(ChannelRejected, match="no longer there"):
                 await channel.fetch(file, max_bytes=9)
