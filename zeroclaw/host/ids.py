@@ -13,7 +13,7 @@ _SHIFTS = range(12 * _PAIR_BITS, -1, -_PAIR_BITS)
 _RANDOM_BITS = 80
 _MILLISECONDS_PER_S = 1000
 MAX_AHEAD = timedelta(days=1)
-"""`follow` ignores ids further in the future: the age of rows is read from their ids."""
+"""Ids further in the future are not followed: the age of rows is read from their ids."""
 
 
 class SystemIds:
@@ -21,7 +21,8 @@ class SystemIds:
 
     Within one millisecond, and after the wall clock was set back, the next ULID is the last one
     plus a random step (github.com/ulid/spec, "monotonicity", read 2026-11; its step of 1 would let
-    a reader of one id guess the next). Thread-safe.
+    a reader of one id guess the next). But ids more than `MAX_AHEAD` in the future are not followed,
+    unless the clock was never set. Thread-safe.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -31,12 +32,16 @@ class SystemIds:
 
     def ulid(self) -> str:
         """Return 26 characters: 48 bits of milliseconds since 1970, 80 random bits."""
-        milliseconds = int(self._clock.now().timestamp() * _MILLISECONDS_PER_S)
+        now = self._clock.now()
+        milliseconds = int(now.timestamp() * _MILLISECONDS_PER_S)
         new = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
         with self._lock:
-            # INVARIANT: strictly increasing; a full millisecond carries over into the next one.
-            is_later = new >> _RANDOM_BITS > self._last >> _RANDOM_BITS
-            self._last = new if is_later else self._last + 1 + secrets.randbits(32)
+            ahead_ms = (self._last >> _RANDOM_BITS) - milliseconds
+            was_wrong = now >= UNSET and timedelta(milliseconds=ahead_ms) > MAX_AHEAD
+            # INVARIANT: strictly increasing, unless the clock was wrong by days; a full millisecond
+            # carries over into the next one.
+            is_new = ahead_ms < 0 or was_wrong
+            self._last = new if is_new else self._last + 1 + secrets.randbits(32)
             number = self._last
         return _encoded(number)
 

@@ -94,6 +94,16 @@ def test_a_ulid_of_the_far_future_is_not_followed(far: timedelta) -> None:
     assert ids.ulid() < wrong
 
 
+def test_ulids_leave_the_far_future_with_the_clock() -> None:
+    """Otherwise one moment of a wrong clock would date all rows until the next start."""
+    clock = SetClock()
+    ids = SystemIds(clock)
+    clock.at = EPOCH + timedelta(days=2)
+    ids.ulid()
+    clock.at = EPOCH
+    assert made_at(ids.ulid()) == EPOCH
+
+
 def test_a_clock_that_was_never_set_follows_any_ulid() -> None:
     """A machine without a battery starts in 1970; waiting rows go first, and stay young (P2)."""
     before, clock = SystemIds(ManualClock()).ulid(), SetClock()
