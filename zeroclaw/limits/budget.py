@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Literal
 from urllib.parse import urlsplit
 
-from zeroclaw.clock import Clock, made_at, ulid_time
+from zeroclaw.clock import SET_BACK, Clock, made_at, ulid_time
 from zeroclaw.config.model import BudgetSettings, CurrentConfig, ProviderSettings
 from zeroclaw.conversation.message_text import span
 from zeroclaw.conversation.turn_row import TURNS, TurnRow
@@ -265,9 +265,9 @@ class UsageBudget(Struct, eq=False):
             self._conversations[usage.conversation] += usage.spent
 
     def _begin_day(self) -> None:
-        """Reset the sums when a new day begins, but not when the clock is set back."""
+        """Reset the sums when a new day begins, but not when the clock is set back by a day."""
         today = self.clock.now().astimezone(UTC).date()
-        if today > self._day:
+        if today > self._day or today < self._day - SET_BACK:
             self._day, self._today = today, {}
 
     def _add(self, person: str, amount: Spent) -> None:

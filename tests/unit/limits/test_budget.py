@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from contextlib import aclosing, closing
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -267,6 +268,19 @@ async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
         await house.say("/retry", BEN)
         assert house.texts(BEN)[-1] == "so"
         assert await left(house) == [0]
+
+
+async def test_a_day_is_counted_after_a_moment_of_a_wrong_clock(world: World) -> None:
+    """It had begun a day that is far ahead, which no later turn belongs to."""
+    world.configure(budget=BudgetSettings(day_tokens=100))
+    world.model.will(uses(1), uses(100), uses(2))
+    async with world.running() as house:
+        world.clock.leap(timedelta(days=400))
+        await house.say("one", BEN)
+        world.clock.leap(timedelta(days=-400))
+        await house.say("two", BEN)
+        await house.say("three", BEN)
+        assert "is used up; I go on at 00:00 UTC, in 12 h" in house.texts(BEN)[-1]
 
 
 async def test_a_persons_share_is_theirs_alone(world: World) -> None:
