@@ -42,6 +42,7 @@ class MixedLoad:
     async def _write(self, kind: str, key: str) -> None:
         model, run = self.run.world.model, self.run
         answer = f"The answer to {key} is this."
+        above = f"First, {key}." if kind == "knock" and run.world.begins_anew_below_cards else ""
         who = self.chance.choice(["ann", "bob"])
         calls: dict[str, tuple[str, dict[str, object]]] = {
             "knock": ("knock", {"what": key}),
@@ -55,13 +56,13 @@ class MixedLoad:
             return
         if kind in calls:
             tool, arguments = calls[kind]
-            model.call(tool, arguments, round=0, key=key, times=None)
+            model.call(tool, arguments, text=above, round=0, key=key, times=None)
             run.write(key, *pieces, round=1)
         else:
             run.write(key, *pieces)
         where = kind.removeprefix("in ") if kind.startswith("in ") else ""
         files = {"a.txt": b"milk"} if kind == "file" else None
-        await run.say(who, key, answer, where=where, files=files)
+        await run.say(who, key, *filter(None, (above, answer)), where=where, files=files)
 
     async def _stop_a_turn(self, key: str) -> None:
         """Let Olga start an endless answer and stop it; Ann's and Bob's turns are not affected."""

@@ -107,6 +107,7 @@ class OnEmail(WithDirectChats[_Chat]):
     """A `PlatformWorld`."""
 
     detects_repeats = False
+    begins_anew_below_cards = False
 
     def __init__(self, world: Mailing, directory: Path, changed: asyncio.Event) -> None:
         self._world = world

@@ -78,6 +78,8 @@ class OnLoopback:
         self.directory = world.directory
         self.detects_repeats = world.platform.settings.idempotent_send
         self.may_leave_drafts = not self.detects_repeats
+        settings = world.platform.settings
+        self.begins_anew_below_cards = settings.can_edit and settings.multi_message
         self.groups: Sequence[str] = ()
         self.wake = world.platform.wake
 

@@ -111,6 +111,7 @@ class OnTelegram:
         self.directory = directory
         self.detects_repeats = not crowded
         self.may_leave_drafts = crowded
+        self.begins_anew_below_cards = True
         self.groups = (TEAM,)
         self.telegram = world.telegram
         self.wake = world.telegram.release

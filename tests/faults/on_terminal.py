@@ -136,6 +136,7 @@ class OnLocal(WithDirectChats[_Chat]):
     """A `PlatformWorld`."""
 
     detects_repeats = True
+    begins_anew_below_cards = False
 
     def __init__(
         self, world: _LocalJourney, directory: Path, changed: asyncio.Event, link: Client

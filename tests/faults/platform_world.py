@@ -165,6 +165,11 @@ class PlatformWorld(Protocol):
         ...
 
     @property
+    def begins_anew_below_cards(self) -> bool:
+        """The text above a card is a message of its own."""
+        ...
+
+    @property
     def groups(self) -> Sequence[str]:
         """The names of chats that contain both Ann and Bob."""
         ...
@@ -232,6 +237,7 @@ class WithDirectChats(Generic[C]):
     """The part of a `PlatformWorld` that all platforms with only direct chats share."""
 
     may_leave_drafts = False
+    begins_anew_below_cards = True
     groups: Sequence[str] = ()
 
     def __init__(self, world: JourneyWorld, directory: Path, chats: Mapping[str, C]) -> None:
