@@ -197,6 +197,7 @@ def test_a_truth_is_no_number() -> None:
         ("This model's maximum prompt length is 131072 but the request contains 537812", 131_072),
         ("Your request exceeded model token limit: 8192 (requested: 9000)", 8192),
         ("Please reduce the length of the messages or completion.", None),
+        ("context length: 300 tokens over the limit", None),
     ],
 )
 def test_a_refusal_may_name_the_window(text: str, window: int | None) -> None:

@@ -62,10 +62,11 @@ _OVERFLOW = re.compile(
 # More than the account may send in a minute, whatever it has sent: OpenAI with 429, Groq with 413.
 _FAR_TOO_LARGE = "request too large for"
 # OpenAI and vLLM state a "maximum context length", llama.cpp an "available context size"; Anthropic
-# and Mistral put the number before the word "maximum". An account's limit bounds a request, too.
+# and Mistral put the number before the word "maximum". An account's limit bounds a request, too. A smaller
+# number is no window of today, and every conversation would be cut to it.
 _WINDOW = re.compile(
     r"(?:context (?:length|size|window)|prompt length|token limit)(?: is| of)?(?: only)?"
-    r"[^0-9]{0,3}([0-9]{3,8})|([0-9]{3,8}) maximum|limit ([0-9]{3,8}) requested",
+    r"[^0-9]{0,3}([0-9]{4,8})|([0-9]{4,8}) maximum|limit ([0-9]{4,8}) requested",
     re.IGNORECASE,
 )
 # DeepSeek, OpenRouter and Gemini want these back, while Groq, Cerebras and Mistral refuse them.
