@@ -268,11 +268,13 @@ class _Reader(Struct, kw_only=True):
                 self.verbatim = max(0, self.verbatim - 1)
             case "a":
                 self._end_link()
+            case "td" | "th" if self.newlines:  # the cell is empty, or ends with a block
+                self.lead += "| "
             case _:
                 pass
         self._block(tag)
         # A list item may hold paragraphs; an empty one leaves its dash to no later text.
-        self.lead = "" if tag in _APART or tag == "li" else self.lead
+        self.lead = "" if tag in _APART or tag in {"li", "tr"} else self.lead
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         match tag:
