@@ -148,17 +148,15 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
 
     async def measure(self) -> None:
         """Read the window from the endpoint's list of models; see `Measuring.measure`."""
-        url = f"{self.endpoint.base_url.rstrip('/')}/models"
-        request = HttpRequest(url=url, method="GET", headers=self._headers("application/json"))
+        base, headers = self.endpoint.base_url.rstrip("/"), self._headers("application/json")
+        request = HttpRequest(url=f"{base}/models", method="GET", headers=headers)
         body = await self._fetch(request, within_s=LIST_S, max_bytes=LIST_BYTES)
         if body is None:
             self.context.log("window_not_reported", endpoint=self._name)
             return
         self._asked_window = window_in(body, self.endpoint.model)
         if is_llama_cpp(body):
-            self._tokenize_url = (
-                self.endpoint.base_url.rstrip("/").removesuffix("/v1") + "/tokenize"
-            )
+            self._tokenize_url = f"{base.removesuffix('/v1')}/tokenize"
         self.facts = self._known_facts()
 
     async def count(self, texts: Sequence[str]) -> tuple[int, ...] | None:
