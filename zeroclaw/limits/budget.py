@@ -154,7 +154,8 @@ class UsageBudget(Struct, eq=False):
         self._begin_day()
         begins = ulid_time(_midnight(self._day))
         async for turn in TURNS.readable(self.store, state="closed", after=begins):
-            self._add(turn.item.principal.id, spent(turn.usage, turn.micros))
+            if made_at(turn.turn).date() == self._day:  # not of a clock that was ahead
+                self._add(turn.item.principal.id, spent(turn.usage, turn.micros))
 
     # --- usage -----------------------------------------------------------------------------------
 

@@ -271,16 +271,20 @@ async def test_a_day_that_is_used_up_ends_with_the_day(world: World) -> None:
 
 
 async def test_a_day_is_counted_after_a_moment_of_a_wrong_clock(world: World) -> None:
-    """It had begun a day that is far ahead, which no later turn belongs to."""
+    """It had begun a day that is far ahead; what was used then counts for that day alone."""
     world.configure(budget=BudgetSettings(day_tokens=100))
-    world.model.will(uses(1), uses(100), uses(2))
+    world.model.will(uses(99), uses(99), uses(1), uses(2))
     async with world.running() as house:
         world.clock.leap(timedelta(days=400))
         await house.say("one", BEN)
         world.clock.leap(timedelta(days=-400))
         await house.say("two", BEN)
+    async with world.running() as house:
         await house.say("three", BEN)
+        await house.say("four", BEN)
+        assert house.texts(BEN)[:2] == ["so", "so"]
         assert "is used up; I go on at 00:00 UTC, in 12 h" in house.texts(BEN)[-1]
+        assert len(world.model.requests) == 3
 
 
 async def test_a_persons_share_is_theirs_alone(world: World) -> None:
