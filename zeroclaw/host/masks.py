@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from zeroclaw.errors import ToolFailed, system_words
+from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Value
 
@@ -50,7 +50,7 @@ def masks_of(workspace: Path, hidden: tuple[Parts, ...]) -> tuple[Mask, ...]:
 
     Raises:
         ToolFailed: The path to one of them contains a symbolic link, so a mask would cover another
-            place.
+            place; or the way there is closed, for example by a `chmod` of an earlier command.
     """
     return tuple(
         Mask(parts=parts, is_directory=stat.S_ISDIR(status.st_mode))
@@ -62,13 +62,13 @@ def masks_of(workspace: Path, hidden: tuple[Parts, ...]) -> tuple[Mask, ...]:
 def _status(workspace: Path, parts: Parts) -> os.stat_result | None:
     status = workspace.lstat()
     for depth in range(1, len(parts) + 1):
-        place = workspace.joinpath(*parts[:depth])
-        try:
-            status = place.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        name = "/".join(parts[:depth])
+        with refused_as(ToolFailed, f"`{name}` is protected, but can't be looked at"):
+            try:
+                status = (workspace / name).lstat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
         if stat.S_ISLNK(status.st_mode):
-            name = "/".join(parts[:depth])
             message = f"`{name}` is protected, but is a symbolic link: remove the link first"
             raise ToolFailed(message)
     return status

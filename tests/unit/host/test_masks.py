@@ -52,3 +52,10 @@ def test_a_link_in_a_protected_place_is_refused(tmp_path: Path, link: str) -> No
     (tmp_path / link).symlink_to("/etc")
     with pytest.raises(ToolFailed, match=f"`{link}` is protected, but is a symbolic link"):
         masks_of(tmp_path, (GIT,))
+
+
+def test_a_protected_place_that_can_not_be_looked_at_is_refused_in_words(tmp_path: Path) -> None:
+    """Such as one below a folder that a command closed with `chmod 0`; root never meets that."""
+    too_long = "x" * 300
+    with pytest.raises(ToolFailed, match=f"`{too_long}` is protected, but can't be looked at: "):
+        masks_of(tmp_path, ((too_long,),))
