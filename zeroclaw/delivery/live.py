@@ -138,9 +138,11 @@ class DraftHandle:
         self._update_rest()
 
     def begin(self) -> None:
-        """Show that an answer is being worked on, until its first text comes."""
-        account = self._account
-        if account is not None and account.capabilities.has_typing:
+        """Show that an answer is being worked on, until its next text comes."""
+        account, is_begun = self._account, self._not_yet and not self._typing_is_over.is_set()
+        is_needed = not (is_begun or self._draft.closed)
+        if account is not None and account.capabilities.has_typing and is_needed:
+            self._typing_is_over.clear()
             # No task yet: most answers begin before one is needed.
             loop = asyncio.get_running_loop()
             self._not_yet = loop.call_later(TYPING_DELAY_S, self._begin_to_type, account)

@@ -148,9 +148,11 @@ class TurnLoop:
                     self._perform(effect, group)
                 if isinstance(state, Done):
                     break
-                self.draft.is_parked = self.is_parked
+                was_parked, self.draft.is_parked = self.draft.is_parked, self.is_parked
                 if self.is_parked:
                     await self._on_parked()
+                elif was_parked:
+                    self.draft.begin()
                 previous = state
                 state, effects = await self._after(state, await self._queue.get())
             watch.cancel()

@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_channel import Hang, Lost
-from tests.fakes.scripted_model import POKE
+from tests.fakes.scripted_model import asks_for
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,
@@ -394,10 +394,13 @@ async def test_typing_is_shown_until_the_first_text_comes() -> None:
         await handle.close()
 
 
-async def test_nothing_is_typed_while_the_turn_waits_for_a_person(world: World) -> None:
-    """It may wait for long; once they have answered, it works again (P6)."""
+@pytest.mark.parametrize("saying", ["", "let me poke it"])
+async def test_nothing_is_typed_while_the_turn_waits_for_a_person(
+    world: World, saying: str
+) -> None:
+    """It may wait for long; once they have answered it works again, and its text comes below (P6)."""
     chat = world.add_platform("chat", TYPES)
-    world.model.will(POKE, (asyncio.Event(),))
+    world.model.will(asks_for(("poke", '{"a": 1}'), saying=saying), (asyncio.Event(),))
     async with world.running() as house:
         await house.say("poke it")
         await asyncio.sleep(TYPING_S * 3)
