@@ -50,7 +50,7 @@ def set_(key: str, value: str, **daemon: Path | None) -> None:
     VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and as text if it is not TOML.
     A change that would add a fault is not written. Without --config, a missing file is created.
     """
-    _change(lambda before: edit.set_key(before, key, value), f"{key} is set", **daemon)
+    rewrite(lambda before: edit.set_key(before, key, value), f"{key} is set", **daemon)
 
 
 @command.command("unset")
@@ -62,16 +62,22 @@ def unset(key: str, **daemon: Path | None) -> None:
     Its default applies again. KEY is a path such as `provider.attempts`, or a whole table. Other
     comments and the order stay. A change that would add a fault is not written.
     """
-    _change(lambda before: edit.unset_key(before, key), f"{key} has its default again", **daemon)
+    rewrite(lambda before: edit.unset_key(before, key), f"{key} has its default again", **daemon)
 
 
-def _change(
+def rewrite(
     change: Callable[[str], str], done: str, *, config: Path | None, data_dir: Path | None
 ) -> None:
-    """Write the changed text, unless the change adds a fault; print when it takes effect."""
-    found = find_config(config)
-    path = found or usual_config()
-    before = read_config(found)
+    """Write the changed text, unless the change adds a fault; print when it takes effect.
+
+    Args:
+        change: Returns the new text; called again if another program has changed the file meanwhile.
+        done: What the change does, for the person.
+        config: As given on the command line.
+        data_dir: As given on the command line.
+    """
+    path = find_config(config) or usual_config()
+    before = read_config(find_config(config))
     try:
         after = change(before)
     except ConfigError as error:
@@ -82,6 +88,9 @@ def _change(
     faults = faults_in(after, environment=os.environ)
     if new := tuple(fault for fault in faults if fault not in old_faults):
         raise ConfigError(in_file(path, (*new, "nothing was changed")))
+    if read_config(find_config(config)) != before:
+        rewrite(change, done, config=config, data_dir=data_dir)
+        return
     replace_text(path, after)
     place = data_place(config, data_dir)
     say(f"{path}: {done}; {when_it_applies(before, after, place)}")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.cli import root
-from zeroclaw.cli.config import when_it_applies
+from zeroclaw.cli.config import rewrite, when_it_applies
 from zeroclaw.config.edit import keys_of, set_key, unset_key, value_of
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
@@ -49,6 +49,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(*arguments: str) -> tuple[int, str, str]:
     done = CliRunner().invoke(root, ["config", *arguments])
     return done.exit_code, done.stdout, done.stderr
+
+
+def test_what_another_program_has_changed_meanwhile_is_kept(tmp_path: Path) -> None:
+    """Of two commands at once both said that their key is set, and one was lost."""
+    path = tmp_path / "mine.toml"
+    path.write_text("")
+
+    def change(before: str) -> str:
+        path.write_text("[runtime]\ntitles = true\n")
+        return set_key(before, "runtime.backlog", "50")
+
+    rewrite(change, "it is set", config=path, data_dir=tmp_path)
+    assert tomllib.loads(path.read_text()) == {"runtime": {"titles": True, "backlog": 50}}
 
 
 def written(home: Path, text: str) -> Path:
