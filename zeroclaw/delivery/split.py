@@ -44,6 +44,8 @@ WORD_TRIES = 8
 # A longer table head would leave little room for rows, so it is not repeated.
 MAX_HEAD_CHARS = 400
 
+# Any number of them, and the empty lines between. Begins with plain text, which is searched for fast.
+_BREAKS = re.compile(f"\n{BREAK_CHAR}[\n{BREAK_CHAR}]*")
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -131,7 +133,8 @@ def pieces(
     outline = outline or Outline()
     parts: list[Piece] = []
     while start < len(markdown):
-        start += len(BREAK) * markdown.startswith(BREAK, start)
+        if markdown.startswith(BREAK, start):
+            start += len(BREAK)
         base = start - len(markdown[:start].rpartition(BREAK)[2])
         section = markdown[base:].partition(BREAK)[0]
         outline.read(section)
@@ -150,7 +153,7 @@ def pieces(
 
 def in_one(markdown: str) -> str:
     """Return a text as one message, with a blank line where messages would follow each other."""
-    return re.sub(f"(?:{BREAK})+\n*", "\n\n", markdown)
+    return _BREAKS.sub("\n\n", markdown)
 
 
 # --- reading the text ----------------------------------------------------------------------------

@@ -299,6 +299,7 @@ def test_in_one_message_any_number_of_cards_is_one_blank_line() -> None:
     """Also above a note of the runtime: a mail shows its text as it is, blank lines included."""
     text = f"a{BREAK}{BREAK}b{BREAK}\n\n_stopped_"
     assert in_one(text) == "a\n\nb\n\n_stopped_"
+    assert in_one(f"a{BREAK}\n\n{BREAK}b") == "a\n\nb"
 
 
 @pytest.mark.slow
