@@ -280,9 +280,9 @@ def _calling(state: Calling, event: signals.Event) -> Step:
             batch = slots.gated(state.batch, event.verdicts)
             if slots.pending(batch):
                 # A person would not notice text that is added above the request.
-                text = state.progress.text
-                text += BREAK * is_visible(text)
-                progress = replace(state.progress, text=text)
+                progress = state.progress
+                if is_visible(progress.text.rpartition(BREAK)[2]):
+                    progress = replace(progress, text=progress.text + BREAK)
                 return Confirming(progress=progress, batch=batch), (signals.AwaitAnswers(),)
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
