@@ -134,15 +134,17 @@ class LocalChannel:
             self._show(ref, outgoing)
         return ref
 
-    def mark(self, to: Address) -> str:  # noqa: ARG002  the contract's
+    def mark(self, to: Address) -> str:
         """Refuse: sends are idempotent, so a lookup is never needed."""
+        self.valid(to)
         self.refuse("looks for no messages")
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
         """Refuse; see `mark`."""
-        del to, content, since, apart, before
+        del content, since, apart, before
+        self.valid(to)
         self.refuse("looks for no messages")
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:

@@ -191,8 +191,9 @@ class Calls:
             answer = await self.http.call("POST", url, data=content, extra_s=extra_s)
         if answer.status != _OK:
             message = f"`{self.name}`: the file can't be uploaded ({answer.status})"
-            later = unavailable(message, answer.headers.get("Retry-After"))
-            raise ChannelRejected(message) if answer.status == TOO_LARGE else later
+            if answer.status == TOO_LARGE:
+                raise ChannelRejected(message)
+            raise unavailable(message, answer.headers.get("Retry-After"))
         files = json.dumps([{"id": id_, "title": name}])
         await self.read("files.completeUploadExternal", {"files": files})
         file, checks = await self.file(id_), 0

@@ -76,8 +76,9 @@ def rewrite(
         config: As given on the command line.
         data_dir: As given on the command line.
     """
-    path = find_config(config) or usual_config()
-    before = read_config(find_config(config))
+    found = find_config(config)
+    path = found or usual_config()
+    before = read_config(found)
     try:
         after = change(before)
     except ConfigError as error:

@@ -128,6 +128,7 @@ class DraftHandle:
         self._redacted: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
         self._typing_is_over = asyncio.Event()
+        self._typing_is_over.set()  # it has not begun
         self._tools: tuple[ToolProgress, ...] = ()
         self._shows_tools = False
         self._tools_changed = asyncio.Event()
@@ -139,8 +140,8 @@ class DraftHandle:
 
     def begin(self) -> None:
         """Show that an answer is being worked on, until its next text comes."""
-        account, is_begun = self._account, self._not_yet and not self._typing_is_over.is_set()
-        is_needed = not (is_begun or self._draft.closed)
+        account = self._account
+        is_needed = self._typing_is_over.is_set() and not self._draft.closed
         if account is not None and account.capabilities.has_typing and is_needed:
             self._typing_is_over.clear()
             # No task yet: most answers begin before one is needed.

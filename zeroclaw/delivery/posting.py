@@ -195,8 +195,8 @@ async def _deliver_outcome(sender: Reconciler, item: rows.Settle) -> None:
 
 def _part(item: rows.TextPost, content: Markdown) -> Post:
     """Return the next part of a final or a note as a post."""
-    key, reply_to = rows.part_key(content.key, item), item.reply_to if item.done == 0 else ""
-    content = replace(content, key=key, reply_to=reply_to)
+    reply_to = item.reply_to if item.done == 0 else ""
+    content = replace(content, key=rows.part_key(content.key, item), reply_to=reply_to)
     repeat = replace(content, text=content.text + catalogue.POSSIBLE_REPEAT.to(item.language))
     return Post(to=item.address, content=content, repeat=repeat)
 
