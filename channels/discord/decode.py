@@ -53,7 +53,7 @@ _MENTION = re.compile(r"<@[!&]?(\d{1,20})>")
 # Message types, read 2026-11: ordinary messages and replies. Discord itself makes all others.
 WRITTEN = frozenset({0, 19})
 _FORWARD = 1  # Message Reference Types
-_COMMAND_USED, _BUTTON_PRESSED, _FORM_SENT = 2, 3, 5  # Interaction Types
+_KINDS: Mapping[int | None, Kind] = {2: "command", 3: "press", 5: "form"}  # Interaction Types
 # Interaction Context Types, read 2026-11: PRIVATE_CHANNEL, a chat between other people without the
 # bot. A person who installed the app for themselves can use its commands there.
 _BETWEEN_OTHERS = 2
@@ -333,34 +333,35 @@ def files_of(message: Json) -> Sequence[Json]:
 
 def interaction(event: Json, bot: Bot, parents: Mapping[str, str]) -> Interaction | None:
     """Decode a press, form or slash command; None if it is not ours."""
-    id_, token, kind = snowflake(event, "id"), text(event, "token"), integer(event, "type")
+    id_, token, kind = (
+        snowflake(event, "id"),
+        text(event, "token"),
+        _KINDS.get(integer(event, "type")),
+    )
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
-    if not id_ or not token or sender is None or not snowflake(event, "channel_id"):
+    if not id_ or not token or not kind or sender is None or not snowflake(event, "channel_id"):
         return None
     address, data = _address(event, bot, sender.id, parents), inner(event, "data")
-    action: tuple[Kind, Body] | None = None
+    body: Body | None = None
     custom_id = text(data, "custom_id")
-    shows = cards.read_receipt(custom_id) if kind == _BUTTON_PRESSED else ""
-    if kind == _COMMAND_USED and (command := _used(data)) is not None:
-        action = "command", command
-    elif kind == _BUTTON_PRESSED and (press := cards.read(custom_id)):
-        approval, choice = press
-        action = "press", _answer(event, address, approval, choice)
-    elif kind == _FORM_SENT and (denied := cards.read_form(custom_id)) and (reason := _typed(data)):
-        action = "form", _answer(event, address, denied, "deny", reason=reason)
+    shows = cards.read_receipt(custom_id) if kind == "press" else ""
+    if kind == "command":
+        body = _used(data)
+    elif kind == "press" and (press := cards.read(custom_id)):
+        body = _answer(event, address, *press)
+    elif kind == "form" and (denied := cards.read_form(custom_id)) and (reason := _typed(data)):
+        body = _answer(event, address, denied, "deny", reason=reason)
     language: Language = "de" if text(event, "locale") == "de" else "en"
-    is_question = action is not None and isinstance(action[1], Said)
-    if _is_outside(event) or (is_question and not _may_write(event, bot, parents)):
-        action, shows = None, NOT_HERE.to(language) if kind == _COMMAND_USED else ""
-    if action is None and not shows:
+    if _is_outside(event) or (isinstance(body, Said) and not _may_write(event, bot, parents)):
+        body, shows = None, NOT_HERE.to(language) if kind == "command" else ""
+    if body is None and not shows:
         return None
-    action_kind, body = action or ("press", None)
     key = (f"interaction/{id_}",)
     return Interaction(
         id=id_,
         token=token,
         application=snowflake(event, "application_id"),
-        kind=action_kind,
+        kind=kind,
         language=language,
         envelope=body and Envelope(address=address, sender=sender, dedup=key, body=body),
         shows=shows,

@@ -8,8 +8,9 @@ Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from channels._remote.fields import Json, inner
 from channels._remote.intake import try_admit
 from channels._remote.lanes import Lanes
 from channels._remote.limits import cut
@@ -41,7 +42,7 @@ MAX_CONCURRENT = 64
 
 _MESSAGE, _MESSAGE_LATER, _NOTHING_CHANGES, _FORM = 4, 5, 6, 9
 _FOR_ONE = 1 << 6  # Message Flags, EPHEMERAL
-NO_PINGS: Mapping[str, object] = {"parse": []}
+NO_PINGS: Json = {"parse": []}
 """Allowed Mentions, read 2026-11: no text notifies a person."""
 MAX_ECHO_CHARS = 1_800
 
@@ -51,10 +52,8 @@ class Responder:
 
     def __init__(self, rest: Rest, admit: Admit, clock: Clock, log: Log) -> None:
         """Start nothing before `begin`."""
-        self._rest = rest
-        self._admit = admit
-        self._clock = clock
-        self._log = log
+        self._rest, self._admit = rest, admit
+        self._clock, self._log = clock, log
         # One lane per person keeps their interactions in order; there is no history to read back.
         self._lanes = Lanes(
             take=self._answer, read=_no_history, clock=clock, log=log, limit=MAX_CONCURRENT
@@ -92,9 +91,10 @@ class Responder:
             admission = await self._admitted(envelope)
             if not is_deferred:
                 waiting.cancel()
+        answer = _first_response(interaction, envelope, admission)
         if is_deferred:
-            await self._follow_up(interaction, admission)
-        elif (answer := _first_response(interaction, envelope, admission)) is not None:
+            await self._follow_up(interaction, answer)
+        elif answer is not None:
             await self._respond(interaction, answer)
 
     async def _admitted(self, envelope: Envelope) -> Admission:
@@ -106,16 +106,22 @@ class Responder:
             await self._clock.sleep(AGAIN_S)
         return admission
 
-    async def _respond(self, interaction: Interaction, answer: Mapping[str, object]) -> None:
+    async def _respond(self, interaction: Interaction, answer: Json) -> None:
         path = f"/interactions/{interaction.id}/{interaction.token}/callback"
         await self._rest.call("POST", path, answer, of_bot=False)
 
-    async def _follow_up(self, interaction: Interaction, admission: Admission) -> None:
-        """Send the deferred answer; if there is none, remove a command's "thinking" placeholder."""
+    async def _follow_up(self, interaction: Interaction, answer: Json | None) -> None:
+        """Send the deferred answer; if there is none, remove a command's "thinking" placeholder.
+
+        The first message takes the place of the placeholder, which only the person sees. A form can't be
+        deferred; the person can press again.
+        """
         path = f"/webhooks/{interaction.application}/{interaction.token}"
-        if isinstance(admission, Answered):
-            response = _private_line(admission.text)
-            await self._rest.call("POST", path, response["data"], of_bot=False)
+        message: Json = inner(answer, "data") if answer and answer["type"] == _MESSAGE else {}
+        if message and "flags" not in message:  # it is for all
+            await self._rest.call("POST", path, _private_line("✅")["data"], of_bot=False)
+        if message:
+            await self._rest.call("POST", path, message, of_bot=False)
         elif interaction.kind == "command":
             await self._rest.call("DELETE", f"{path}/messages/@original", of_bot=False)
 
@@ -126,7 +132,7 @@ async def _no_history(_person: str) -> Sequence[Interaction]:
 
 def _first_response(
     interaction: Interaction, envelope: Envelope, admission: Admission
-) -> Mapping[str, object] | None:
+) -> Json | None:
     """Return the immediate response to an interaction, None to send none."""
     body = envelope.body
     if isinstance(admission, Answered):
@@ -146,13 +152,13 @@ def _first_response(
     return _private_line("✅")
 
 
-def _deferred(interaction: Interaction) -> Mapping[str, object]:
+def _deferred(interaction: Interaction) -> Json:
     if interaction.kind == "command":
         return {"type": _MESSAGE_LATER, "data": {"flags": _FOR_ONE}}
     return {"type": _NOTHING_CHANGES}
 
 
-def _private_line(text: str) -> Mapping[str, Mapping[str, object] | int]:
+def _private_line(text: str) -> Json:
     """Return the response that shows one of the runtime's lines only to the person."""
     data = {"content": cards.line(text), "flags": _FOR_ONE, "allowed_mentions": NO_PINGS}
     return {"type": _MESSAGE, "data": data}

@@ -10,6 +10,7 @@ from channels.discord.emulator.server import Fault, UserAction
 from tests.contract.channel_words import CARD, FIRST
 from tests.unit.channels.discord.rig import Rig, rigged
 from zeroclaw import (
+    Accepted,
     Address,
     Admission,
     Answered,
@@ -175,6 +176,41 @@ async def test_a_slow_command_leaves_no_pending_response() -> None:
             assert await used.answered() == {"type": 5, "data": {"flags": 64}}
             ingress.is_open.set()
             await rig.discord.until_called("DELETE", r"/messages/@original$")
+
+
+async def test_a_question_that_is_admitted_slowly_is_shown_to_all() -> None:
+    """Discord shows others only that the command was used, so the answer would have no question."""
+    ingress = RecordingIngress(Accepted())
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(admit=ingress.admit):
+            ingress.is_open.clear()
+            ann.uses(general, "ask", question="what?")
+            await ingress.received(1)
+            await rig.clock.advance(interactions.DEFER_S)
+            await rig.discord.until_called("POST", r"/callback$")
+            ingress.is_open.set()
+            await rig.discord.until_called("POST", r"/webhooks/")
+            await rig.discord.until(lambda: len(rig.discord.from_bot(general)) == 1)
+    assert [message.content for message in rig.discord.from_bot(general)] == ["> what?"]
+
+
+async def test_a_denial_that_is_admitted_slowly_shows_no_question_without_its_form() -> None:
+    """Nothing could be typed below it; the buttons are still there to press again."""
+    ingress = RecordingIngress(Answered(text="why is `shell` denied?", reply_wanted=True))
+    async with rigged() as rig:
+        general, card = await post_card(rig, ingress)
+        ann = rig.discord.person("ann")
+        async with rig.bot(admit=ingress.admit):
+            ingress.is_open.clear()
+            slow = ann.presses(general, card, cards.data(FIRST, "deny_with_reason"))
+            await ingress.received(1)
+            await rig.clock.advance(interactions.DEFER_S)
+            assert await slow.answered() == {"type": 6}
+            ingress.is_open.set()
+            again = ann.presses(general, card, cards.data(FIRST, "deny_with_reason"))
+            assert (await again.answered())["type"] == 9
+    assert not any(path.startswith("/webhooks/") for _, path in rig.discord.calls)
 
 
 async def test_slash_commands_and_questions_are_admitted_and_questions_shown() -> None:
