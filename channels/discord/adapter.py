@@ -17,7 +17,7 @@ from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Bot, Interaction, author_of, chat_of
-from channels.discord.errors import NoReply, NotFound, ThreadExists
+from channels.discord.errors import Archived, NoReply, NotFound, ThreadExists
 from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import NO_PINGS, Responder
 from channels.discord.lookup import Sent, buttons_of, look, snowflake_at
@@ -82,10 +82,8 @@ class DiscordChannel:
             ChannelUnauthorized: The token is not in Discord's format.
         """
         settings = context.settings_as(DiscordSettings)
-        self.name = context.name
-        self.capabilities = settings.capabilities()
-        self._context = context
-        self._settings = settings
+        self.name, self.capabilities = context.name, settings.capabilities()
+        self._context, self._settings = context, settings
         self._rest = Rest(context.name, settings, context.secrets, context.clock)
         self._bot = Bot(
             channel=context.name,
@@ -268,15 +266,14 @@ class DiscordChannel:
         if not channel or not last:
             return ()
         missed: list[Event] = []
-        before = ""
+        query = f"limit={PAGE}"
         try:
             if channel == chat:
                 await self._look_up_channel(channel)
             if self._latest.get(channel, last + 1) <= last:
                 return ()
             while len(missed) < MAX_MISSED:
-                paging = f"&before={before}" if before else ""
-                read = partial(self._rest.messages, channel, f"limit={PAGE}{paging}")
+                read = partial(self._rest.messages, channel, query)
                 page = await call_when_allowed(read, self._context.clock, self._context.log)
                 newer = [message for message in page if number_of(message) > last]
                 # Messages of a history lack the server's id, and decoding only checks that there is one.
@@ -284,7 +281,7 @@ class DiscordChannel:
                 missed += [Event(name="MESSAGE_CREATE", data={**data, **server}) for data in newer]
                 if len(page) < PAGE or len(newer) < len(page):
                     break
-                before = snowflake(page[-1], "id")
+                query = f"limit={PAGE}&before={snowflake(page[-1], 'id')}"
             else:
                 self._context.log("history_cut", read=len(missed), level="warning")
         except ChannelRejected as error:
@@ -363,9 +360,8 @@ class DiscordChannel:
     ) -> LookupResult:
         """Read one page of the chat's history; see `lookup.py`."""
         check_lookup(self.name, self.capabilities)
-        sent = self._sent(content)
         channel = await self._channel_of(self._valid(to))
-        rest, log = self._rest, self._context.log
+        rest, log, sent = self._rest, self._context.log, self._sent(content)
         result, is_as_sent = await look(
             rest, log, to, channel, sent, since=since, apart=apart, before=before
         )
@@ -381,7 +377,7 @@ class DiscordChannel:
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
         with suppress(NotFound):
-            await self._rest.call("DELETE", await self._path_of(ref))
+            await self._write("DELETE", ref)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
@@ -489,7 +485,18 @@ class DiscordChannel:
 
     async def _change(self, ref: MessageRef, body: Mapping[str, object]) -> None:
         changed = {**body, "allowed_mentions": NO_PINGS, "flags": self._flags}
-        await self._rest.call("PATCH", await self._path_of(ref), changed)
+        await self._write("PATCH", ref, changed)
+
+    async def _write(self, method: str, ref: MessageRef, body: object = None) -> None:
+        """Change or delete a message; if its thread is archived, open the thread again."""
+        path = await self._path_of(ref)
+        try:
+            await self._rest.call(method, path, body)
+        except Archived:
+            # Sending a message would open it too; both need the same permission ("Modify Channel",
+            # read 2026-11).
+            await self._rest.call("PATCH", path.partition("/messages/")[0], {"archived": False})
+            await self._rest.call(method, path, body)
 
     # --- addresses -------------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ UNAUTHORIZED = 401
 
 UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED = 10008, 50005, 50083
 NO_REPLY, THREAD_EXISTS = 160002, 160004
-_GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED})
-"""Errors of edits after which a new message may work; in an archived thread it reopens the thread."""
+_GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS})
+"""Errors of edits after which a new message may work."""
 
 
 class TokenRefused(ChannelUnavailable):
@@ -40,6 +40,13 @@ class NoReply(ChannelRejected):
 
 class ThreadExists(ChannelRejected):
     """Raised when a message already has a thread."""
+
+
+class Archived(ChannelRejected):
+    """Raised when a message can't be changed or deleted, since its thread is archived."""
+
+
+_KINDS = {NO_REPLY: NoReply, THREAD_EXISTS: ThreadExists, ARCHIVED: Archived}
 
 
 def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> ZeroclawError:
@@ -68,8 +75,7 @@ def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> 
     code = integer(answer, "code") or 0
     message = f"`{name}`: {text(answer, 'message').lower()[:MAX_CHARS]} ({status}, {code})"
     kind = NotFound if status == 404 else ChannelRejected  # noqa: PLR2004
-    kind = {NO_REPLY: NoReply, THREAD_EXISTS: ThreadExists}.get(code, kind)
-    return kind(message, gone=code in _GONE)
+    return _KINDS.get(code, kind)(message, gone=code in _GONE)
 
 
 def invalid_token(name: str) -> ChannelUnauthorized:

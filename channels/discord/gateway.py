@@ -65,8 +65,7 @@ class _Socket(DiscordWebSocket):
     def __init__(self, socket: Websocket, gateway: "Gateway") -> None:
         super().__init__(socket, loop=asyncio.get_running_loop())
         self.token = gateway.rest.token
-        self.shard_id = None
-        self.shard_count = None
+        self.shard_id = self.shard_count = None
         self.is_up = False
         self._max_heartbeat_timeout = QUIET_S
         self._owner = gateway
@@ -118,9 +117,7 @@ class Gateway:
 
     def __init__(self, rest: Rest, intents: int, on_event: OnEvent) -> None:
         """Connect to nothing yet; `on_event` must not wait or raise."""
-        self.rest = rest
-        self.intents = intents
-        self.on_event = on_event
+        self.rest, self.intents, self.on_event = rest, intents, on_event
         self._last: _Socket | None = None  # the next connection resumes its session
 
     async def hear(self) -> ConnectionEnd:

@@ -62,8 +62,7 @@ class Rest:
         self.token = secrets.get("token", "").strip()
         self.account = account_of(name, self.token)
         self.http = Http(name, "Discord", agent=_AGENT)
-        self._base = settings.api_base_url
-        self._clock = clock
+        self._base, self._clock = settings.api_base_url, clock
         self._spent: Recent[str, float] = Recent(MAX_ROUTES)
 
     async def call(

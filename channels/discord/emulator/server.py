@@ -588,11 +588,8 @@ class DiscordServer:
         earlier = self._nonces.get(nonce)
         if nonce and earlier is not None:
             return _answer(earlier)
-        opens = re.fullmatch(r"/channels/(\d+)/messages/(\d+)/threads", path)
-        if opens and self._has_thread(int(opens[1]), int(opens[2])):
-            return _answer(
-                {"message": "A thread has already been created", "code": 160004}, status=400
-            )
+        if refusal := self._refusal(method, path):
+            return _answer(refusal, status=400)
         try:
             result = self._route(request, method, path, body, files)
         except BackendError as error:
@@ -600,6 +597,19 @@ class DiscordServer:
         if method == "POST" and nonce:
             self._nonces[nonce] = cast("Json", result)
         return web.Response(status=204) if result in (None, "") else _answer(result)
+
+    def _refusal(self, method: str, path: str) -> Json:
+        """Return why a thread does not allow a call, empty if it does; a message opens an archived one."""
+        opens = re.fullmatch(r"/channels/(\d+)/messages/(\d+)/threads", path)
+        if opens and self._has_thread(int(opens[1]), int(opens[2])):
+            return {"message": "A thread has already been created", "code": 160004}
+        match = re.fullmatch(r"/channels/(\d+)/messages(?:/\d+)?", path)
+        channel = self.backend.channels.get(int(match[1])) if match and method != "GET" else None
+        if channel is None or channel.thread_metadata is None:
+            return {}
+        channel.thread_metadata.archived &= method != "POST"
+        is_archived = channel.thread_metadata.archived
+        return {"message": "Thread is archived", "code": 50083} if is_archived else {}
 
     def _has_thread(self, channel: int, message: int) -> bool:
         """Whether a message of a channel has a thread; threads of no message have other ids."""

@@ -59,7 +59,7 @@ def test_each_refusal_says_who_acts_next(status: int, body: object, kind: type[E
 
 
 @pytest.mark.parametrize(
-    ("code", "gone"), [(10008, True), (50005, True), (50083, True), (1, False)]
+    ("code", "gone"), [(10008, True), (50005, True), (50083, False), (1, False)]
 )
 def test_a_message_that_can_no_longer_be_edited_is_gone(code: int, gone: bool) -> None:
     error = answer(400, {"message": "No", "code": code})

@@ -19,6 +19,7 @@ from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
     DeliveryUnknown,
+    Ending,
     MessageRef,
     NotSupported,
     Outcome,
@@ -337,19 +338,48 @@ async def test_an_unrecorded_draft_is_found_and_becomes_the_full_answer() -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "kind"),
-    [(400, 50035, ChannelRejected), (400, 50083, ChannelRejected), (500, 0, ChannelUnavailable)],
+    ("status", "code", "kind"), [(400, 50035, ChannelRejected), (500, 0, ChannelUnavailable)]
 )
 async def test_a_draft_that_can_not_be_changed_says_what_to_do(
     status: int, code: int, kind: type[Exception]
 ) -> None:
-    """One in an archived thread stays as it is, until a new message opens the thread."""
     async with speaking() as (rig, _, channel, to):
         await channel.send(to, text(channel, "hel"))
         body = {"code": code, "message": "no"}
         rig.discord.will(Fault(method="PATCH", path="/messages/", status=status, body=body))
         with pytest.raises(kind):
             await lookup_to_the_end(channel, to, text(channel, "hello", "k2"), "1")
+
+
+async def test_a_card_in_an_archived_thread_shows_how_it_ended() -> None:
+    """Discord refuses every change in such a thread, and the buttons would stay (P5)."""
+    async with speaking() as (rig, general, channel, _):
+        thread = rig.discord.thread(general, "aside")
+        to = server(rig, thread)
+        draft, card = await channel.send(to, text(channel, "hel")), await channel.ask(to, CARD)
+        rig.discord.archive(thread)
+        at = rig.clock.now()
+        denied = tuple(
+            Ending(approval=call.approval, how="denied", by="Olga", at=at) for call in CARD.calls
+        )
+        await channel.settle(card, Outcome(card=CARD, endings=denied))
+        assert last(rig, thread).components == []
+        rig.discord.archive(thread)
+        await channel.delete(draft)
+        assert [str(message.id) for message in rig.discord.from_bot(thread)] == [card.message]
+
+
+async def test_a_card_in_a_thread_that_stays_closed_is_no_deleted_card() -> None:
+    """A moderator locked the thread; operators are told that the card could not be changed."""
+    async with speaking() as (rig, general, channel, _):
+        thread = rig.discord.thread(general, "aside")
+        card = await channel.ask(server(rig, thread), CARD)
+        rig.discord.archive(thread)
+        locked = {"code": 50013, "message": "Missing Permissions"}
+        rig.discord.will(Fault(method="PATCH", path=r"/channels/\d+$", status=403, body=locked))
+        with pytest.raises(ChannelRejected) as refused:
+            await channel.settle(card, Outcome(card=CARD, endings=()))
+        assert not refused.value.gone
 
 
 async def test_a_card_without_buttons_and_a_shown_question_match_nothing_else() -> None:
