@@ -181,7 +181,8 @@ def chat_of(event: Json) -> str:
         return ""
     if text(event, "channel_type") != "im" and not channel.startswith("D"):
         return channel
-    inside = inner(event, "message") or inner(event, "previous_message") or event
+    # What is left of a deleted message has Slack as its author.
+    inside = inner(event, "previous_message") or inner(event, "message") or event
     user = text(inside, "user")
     return f"{DIRECT}{user}" if is_id(user) else ""
 

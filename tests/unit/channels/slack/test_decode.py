@@ -327,6 +327,16 @@ def test_a_message_replaced_by_a_tombstone_is_a_deletion() -> None:
     assert isinstance(decoded({**event, "previous_message": None}, ME, NEW), Skipped)
 
 
+def test_a_tombstone_in_a_direct_chat_is_a_deletion_there() -> None:
+    """Slack names itself as the author of what is left of the message."""
+    tombstone = message(subtype="tombstone", user="USLACKBOT", thread_ts=TS)
+    before = message(thread_ts=TS, channel="D1")
+    event = message(
+        subtype="message_changed", message=tombstone, previous_message=before, user=None
+    )
+    assert (envelope(event).body, envelope(event).address) == (Deleted(message=TS), DIRECT)
+
+
 # --- presses, forms, commands ------------------------------------------------------------------------
 
 
