@@ -74,8 +74,9 @@ def reason_to_ignore(mail: Mail, *, sender: str, own: str) -> str:
 class Caps:
     """Counts the mails answered within an hour, for each sender and in all.
 
-    Times are POSIX times. The counts outlive a restart, as lines of text, so that restarting the daemon
-    again and again gives a loop no new hour. Senders are stored only as digests.
+    Times are POSIX times; those more than an hour ahead are of a clock that was wrong, and don't count.
+    The counts outlive a restart, as lines of text, so that restarting the daemon again and again gives a
+    loop no new hour. Senders are stored only as digests.
     """
 
     def __init__(self, *, of_sender: int, of_all: int) -> None:
@@ -92,12 +93,12 @@ class Caps:
 
     def dump(self, at: float) -> str:
         """Return the counts as lines: a person's digest, and the time of an answer or a notice's name."""
-        answers = ((key, time) for time, key in self._answered if at - time < HOUR_S)
+        answers = ((key, time) for time, key in self._answered if abs(at - time) < HOUR_S)
         return "".join(f"{key} {value}\n" for key, value in (*answers, *self._notified))
 
     def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
         """Return whether one more mail of a sender may be answered now."""
-        recent = [key for time, key in self._answered if at - time < HOUR_S]
+        recent = [key for time, key in self._answered if abs(at - time) < HOUR_S]
         if len(recent) == self._answered.maxlen:
             return "stopped"
         return "free" if recent.count(digest(sender)) < self._of_sender else "capped"

@@ -102,9 +102,9 @@ def test_the_accounts_cap_stops_the_channel() -> None:
 def test_the_memory_of_senders_is_bounded_by_the_accounts_cap() -> None:
     caps = Caps(of_sender=1, of_all=3)
     for number in range(5):
-        caps.count(f"sender-{number}", HOUR_S * number)
-    assert caps.dump(4 * HOUR_S).count("\n") == 1
-    assert caps.dump(0.0).count("\n") == 3
+        caps.count(f"sender-{number}", 600.0 * number)
+    assert caps.dump(2400.0).count("\n") == 3
+    assert caps.dump(2400.0 + HOUR_S - 1).count("\n") == 1
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -156,6 +156,15 @@ def test_a_dropped_sender_is_reported_once_more() -> None:
     for number in range(4):
         caps.note_notified("capped", f"sender-{number}")
     assert [caps.has_notified("capped", f"sender-{number}") for number in (0, 1)] == [False, True]
+
+
+def test_counts_of_a_clock_that_was_ahead_cap_no_one() -> None:
+    """They used to count until the clock got there again, and then stopped the channel."""
+    caps, ahead = Caps(of_sender=1, of_all=1), 400 * 24 * HOUR_S
+    caps.count("ann", ahead)
+    assert caps.state("ann", ahead - HOUR_S + 1) == "stopped"
+    assert caps.state("ann", 0.0) == "free"
+    assert caps.dump(0.0) == ""
 
 
 def test_an_invalid_note_or_a_clock_set_back_blocks_no_one_for_long() -> None:

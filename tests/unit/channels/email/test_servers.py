@@ -5,7 +5,7 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -438,6 +438,28 @@ async def test_a_mail_that_the_server_never_delivers_is_given_up_and_reported_on
     }
     assert ["does not hand over" in notice for notice in notices] == [True]
     assert (place.directory / "held").read_text() == ""
+
+
+async def test_a_withheld_mail_does_not_wait_for_a_clock_that_was_ahead(
+    place: EmailPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon started before the machine had asked for the time."""
+    monkeypatch.setattr(imap, "Protocol", Unreadable)
+    desk, clock, tries = Desk(), ManualClock(), asyncio.Semaphore(0)
+
+    def log(event: str, /, **_: object) -> None:
+        if event == "mail_not_fetched":
+            tries.release()
+
+    settings = email_settings(place.mail, place.bot)
+    settings = settings.model_copy(update={"poll_s": 0.01})  # below the configurable minimum
+    context = email_context(settings, clock, positions={}, log=log, directory=place.directory)
+    async with receiving(EmailChannel(context), desk.admit):
+        await place.write("one")
+        await tries.acquire()
+        clock.leap(timedelta(days=-400))
+        await clock.advance(adapter.RETRY_S)
+        await tries.acquire()
 
 
 class ReadOnly(imap.Protocol):
