@@ -53,8 +53,7 @@ async def _deliver_text(sender: Reconciler, item: rows.TextPost) -> None:
         receipts = item.receipts if item.done == len(parts) - 1 else ()
         text, key = parts[item.done], sender.row.key
         content = Markdown(text=text, key=key, plain=item.plain, receipts=receipts)
-        item = await _deliver_part(sender, item, content)
-        sender.item = item
+        sender.item = item = await _deliver_part(sender, item, content)
         # The last result goes into the commit that ends the row, unless messages must be
         # deleted first.
         if item.done > 0 and (item.done < len(parts) or len(item.refs) > len(parts)):
@@ -78,10 +77,10 @@ async def _deliver_part(
         case Delivered():
             return replace(item, done=item.done + 1)
         case Rejected(gone=True):
-            # The next message that still exists takes its place, else a new one, whose key no
-            # process has used before.
-            sender.was_found = False
-            return replace(item, refs=tuple(other for other in item.refs if other != ref))
+            # The next message that still exists takes its place, else a new one. The message that
+            # is gone still counts, so that the new one's key is not that of another message.
+            refs = tuple(other for other in item.refs if other != ref)
+            return replace(item, refs=refs, posted=rows.posted(item))
         case _:
             return _retry_plain(sender, item, outcome)
 
@@ -95,6 +94,7 @@ async def _send_part(sender: Reconciler, item: rows.TextPost, content: Markdown)
     if isinstance(outcome, Delivered):
         # A message that the draft began shows the draft's text, so it is edited next.
         is_old = is_lost or (sender.was_found and may_be_drafts)
+        sender.was_found = False  # that process left at most one message unrecorded
         position = len(item.refs) if is_lost else item.done
         return replace(
             item,

@@ -802,6 +802,39 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
         assert seen(channel) == ["drawn"]
 
 
+@pytest.mark.parametrize("deleted", [0, 1, 2])
+async def test_a_new_message_in_place_of_a_deleted_one_has_a_key_of_its_own(deleted: int) -> None:
+    """With the key of one that still stands, the platform would take it for a repeat (P1)."""
+    async with running(platform()) as rig:
+        put = final(rig, LONG)
+        handle = draft(rig, turn=turn_of(put.key))
+        handle.show(0, LONG)
+        await handle.at_rest()
+        rig.channel.lose(rig.channel.standing(rig.channel.address())[deleted].ref)
+        await commit(rig.store, put)
+        rig.outbox.announce(put, await handle.close())
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == PARTS
+
+
+async def test_an_unrecorded_message_is_found_after_a_recorded_one_was_deleted() -> None:
+    """It shows what its process wrote last, so it is edited before it counts as the answer (P1)."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        refs = await posted(rig, "d")
+        put = final(rig, "drawn", refs=refs)
+        channel.lose(refs[0])
+        key = message_key(turn_of(put.key), 1)
+        await rig.accounts["chat"].post(
+            channel.address(), Markdown(text="dra", key=key, draft=True)
+        )
+        await commit(store, put)
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["drawn"]
+
+
 async def test_a_found_message_that_a_person_deleted_is_sent_anew_once() -> None:
     """A chat where everything is deleted at once does not go round in circles."""
     store, channel = MemoryStore(), platform()
