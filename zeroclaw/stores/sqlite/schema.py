@@ -8,6 +8,7 @@ copied first.
 import os
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
@@ -92,14 +93,15 @@ def backup_path(path: Path, number: int) -> Path:
 
 
 def _back_up(connection: sqlite3.Connection, path: Path, number: int) -> None:
-    # VACUUM INTO accepts an existing empty file, so the copy is private from its first byte. It
-    # does not sync the copy (sqlite.org/lang_vacuum.html, read 2026-11), so that is done here.
+    # Not VACUUM INTO: SQLite is told that file's name as text, and not every name is one.
     copy = backup_path(path, number)
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     unfinished.unlink(missing_ok=True)
+    # Private from its first byte.
     descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     with closing_descriptor(descriptor):
-        connection.execute("VACUUM INTO ?", (str(unfinished),))
+        with closing(sqlite3.connect(unfinished)) as copying:
+            connection.backup(copying)
         os.fsync(descriptor)
     unfinished.replace(copy)
     sync_directory(path.parent)

@@ -14,7 +14,7 @@ rejected.
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -178,6 +178,8 @@ class Writer:
         if not self.closed.done():
             self.closed.set_result(None)
         line = _CLOSED if self._before_closing else "the store stopped by a fault; restart zeroclaw"
+        if not self.opened.done():
+            self.opened.set_exception(StoreUnusable(line))
         self._answer([(job, StoreUnusable(line)) for job in jobs])
 
     # --- runs on the thread ---
@@ -189,14 +191,16 @@ class Writer:
 
     def _run(self) -> None:
         opened = self.opened
-        try:
-            files = self._open_files()
-        except (StoreUnusable, MemoryError) as error:
-            failure = error
-            self._call_on_loop(lambda: None if opened.done() else opened.set_exception(failure))
-            self._call_on_loop(self._end)
-            return
-        try:
+        with ExitStack() as stack:
+            # Even if a bug ends the thread, all callers are answered and the lock is released.
+            stack.callback(self._call_on_loop, self._end)
+            try:
+                files = self._open_files()
+            except (StoreUnusable, MemoryError) as error:
+                failure = error
+                self._call_on_loop(lambda: None if opened.done() else opened.set_exception(failure))
+                return
+            stack.callback(files.close)
             fences = Fences(files.epoch)
             self._inode = self._path.stat().st_ino
             self._call_on_loop(lambda: None if opened.done() else opened.set_result(files))
@@ -204,10 +208,6 @@ class Writer:
                 self._work(files.connection, fences)
             if self._before_closing is not None:
                 self._before_closing()
-        finally:
-            # Even if a bug ends the thread, all callers are answered and the lock is released.
-            files.close()
-            self._call_on_loop(self._end)
 
     def _take(self) -> bool:
         """Wait for jobs and take a group of them; False once asked to stop and all is done."""

@@ -264,6 +264,16 @@ def test_an_older_file_is_copied_and_then_migrated(tmp_path: Path) -> None:
     assert modes(tmp_path)[copy.name] == 0o600
 
 
+def test_a_file_is_copied_in_a_directory_whose_name_is_no_text(tmp_path: Path) -> None:
+    """SQLite takes the name of a file to open as bytes, but that of a statement as text."""
+    directory = tmp_path / os.fsdecode(b"\xff")
+    open_for_writing(directory, migrations=lambda: STEPS[:1]).close()
+
+    open_for_writing(directory, migrations=lambda: STEPS).close()
+
+    assert tables(backup_path(directory / FILE_NAME, 1)) == ["boot"]
+
+
 def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     """All missing steps are one transaction; the release before still opens the file."""
     open_for_writing(tmp_path, migrations=lambda: STEPS[:1]).close()

@@ -286,16 +286,22 @@ async def test_damage_is_reported_when_it_is_read(tmp_path: Path) -> None:
 # --- bugs in our code ----------------------------------------------------------------------------
 
 
-async def test_a_bug_in_the_writer_is_raised_to_every_waiting_caller(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bug ends the store with one line; no caller hangs, and the traceback is printed."""
-    printed = Event()
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> Event:
+    """Set when the traceback of a thread is printed."""
+    event = Event()
 
     def show(_: threading.ExceptHookArgs) -> None:
-        printed.set()
+        event.set()
 
     monkeypatch.setattr(threading, "excepthook", show)
+    return event
+
+
+async def test_a_bug_in_the_writer_is_raised_to_every_waiting_caller(
+    tmp_path: Path, printed: Event
+) -> None:
+    """A bug ends the store with one line; no caller hangs, and the traceback is printed."""
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
             await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(None,)))  # pyright: ignore[reportArgumentType]  # the fault
@@ -314,6 +320,23 @@ async def test_a_start_without_memory_fails_at_once(tmp_path: Path) -> None:
     with pytest.raises(MemoryError):
         async with asyncio.timeout(1):
             await store.open()
+
+
+async def test_a_database_that_vanishes_while_it_is_opened_fails_the_start_at_once(
+    tmp_path: Path, printed: Event
+) -> None:
+    """No error of the thread leaves the start waiting for it."""
+
+    def opened_and_removed() -> Opened:
+        opened = open_for_writing(tmp_path)
+        (tmp_path / FILE_NAME).unlink()
+        return opened
+
+    store = SqliteStore(tmp_path, clock=ManualClock(), open_files=opened_and_removed)
+    with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
+        async with asyncio.timeout(1):
+            await store.open()
+    await asyncio.to_thread(printed.wait)
 
 
 async def test_a_bug_in_a_query_is_raised_to_its_caller_alone(
