@@ -107,14 +107,16 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             self._changed.notify_all()
 
     async def at_rest(self) -> None:
-        """Wait until no mailbox is open, except those whose turns wait for a person.
+        """Wait until no mailbox is open, except those that wait for a person, or after a failure.
 
-        Such a turn may take hours; its card still works after the next start.
+        A person may take hours, and their card still works after the next start.
         """
         # A conversation that waits for its predecessor starts no turn any more, so it can close.
         await self.notify()
         async with self._changed:
-            await self._changed.wait_for(lambda: self._open.keys() <= self.turns.parked())
+            await self._changed.wait_for(
+                lambda: self._open.keys() <= self.turns.parked() | self._failing
+            )
 
     async def _serve(self, conversation: ConversationId, wakeup: asyncio.Event) -> None:
         failures = 0

@@ -194,6 +194,21 @@ async def test_operators_learn_once_of_a_conversation_that_keeps_failing(world: 
         assert house.texts("ben")[-1] == "ok"
 
 
+async def test_a_stop_does_not_wait_for_a_conversation_that_fails(world: World) -> None:
+    """The grace time is for running turns; the message is there at the next start (P1)."""
+
+    def fail(commit: Commit) -> None:
+        if commit.point is DurablePoint.TURN_STARTED:
+            raise LookupError("a fault")
+
+    async with world.running() as house:
+        world.store.before = fail
+        await house.say("one")
+        house.services.mailboxes.close()
+        await house.services.mailboxes.at_rest()
+        assert await house.states() == ["queued"]
+
+
 async def test_a_mailbox_that_lost_its_fence_closes(world: World) -> None:
     """Even in the middle of a turn: the newer holder resumes it."""
 
