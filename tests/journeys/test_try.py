@@ -213,7 +213,10 @@ def test_a_missing_part_of_an_emulator_is_reported(
     """A foreign one; the product's own would have a name."""
     install(tmp_path, monkeypatch, "[zeroclaw.emulators]\npigeon = no_such_module:emulate\n")
     done = CliRunner().invoke(root, ["try", "pigeon"])
-    assert (done.exit_code, done.stderr) == (2, "zeroclaw: try: pigeon needs more packages\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "zeroclaw: try: pigeon needs more packages; its own package names them\n",
+    )
 
 
 def test_the_help_teaches() -> None:

@@ -5,8 +5,6 @@ import os
 import signal
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from importlib.metadata import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
@@ -109,7 +107,7 @@ def _emulate_of(platform: str) -> Emulate:
 
     if platform in plugins.names(plugins.CHANNELS):  # for the daemon's side
         manifest = plugins.load(plugins.CHANNELS, platform, key=_KEY)
-        if isinstance(manifest, ChannelManifest) and not all(map(find_spec, manifest.needs)):
+        if isinstance(manifest, ChannelManifest) and not plugins.are_installed(manifest.needs):
             raise _missing_packages(platform)
     try:
         emulate = plugins.load(plugins.EMULATORS, platform, key=_KEY)
@@ -124,10 +122,9 @@ def _emulate_of(platform: str) -> Emulate:
 
 def _missing_packages(platform: str) -> ConfigError:
     """Return the error that names everything to install for a channel and its emulator."""
-    provided = metadata("zeroclaw").get_all("Provides-Extra") or ()
-    extras = ",".join(extra for extra in (platform, f"try-{platform}") if extra in provided)
-    hint = f": .venv/bin/python -m pip install -e '.[{extras}]' in the checkout" if extras else ""
-    return ConfigError((f"{_KEY}: {platform} needs more packages{hint}",))
+    from zeroclaw.host import plugins
+
+    return ConfigError((f"{_KEY}: {plugins.packages_needed(platform, f'try-{platform}')}",))
 
 
 def _instructions(emulated: Emulated) -> str:

@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import cast
@@ -79,14 +77,9 @@ class ChannelPart(Value):
 
     def missing_packages(self) -> str:
         """Return a fault if libraries of this kind are not installed, else an empty string."""
-        kind = self.manifest.kind
-        with suppress(ModuleNotFoundError):  # a package that a needed module is in
-            if all(map(find_spec, self.manifest.needs)):
-                return ""
-        return (
-            f"{_key_path(self.name)}: {kind} needs more packages; install the extra `{kind}`: "
-            f".venv/bin/python -m pip install -e '.[{kind}]' in the checkout"
-        )
+        if plugins.are_installed(self.manifest.needs):
+            return ""
+        return f"{_key_path(self.name)}: {plugins.packages_needed(self.manifest.kind)}"
 
 
 class CheckedConfig(Value):

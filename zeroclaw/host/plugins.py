@@ -1,10 +1,12 @@
 """Finds the installed plugins by entry point: channels, tools, providers and the other groups."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoints, distributions
+from importlib.metadata import EntryPoints, distributions, metadata
+from importlib.util import find_spec
 from typing import TypeVar
 
 from zeroclaw.errors import ConfigError, ZeroclawError
@@ -51,6 +53,21 @@ def resolve(target: str, *, key: str) -> object:
     """
     module, _, name = target.partition(":")
     return _imported(lambda: getattr(import_module(module), name), f"{key}: `{target}`")
+
+
+def are_installed(modules: Iterable[str]) -> bool:
+    """Whether all these modules can be found."""
+    with suppress(ModuleNotFoundError):  # a package that a module is in
+        return all(map(find_spec, modules))
+    return False
+
+
+def packages_needed(name: str, *further_extras: str) -> str:
+    """Return what to install for a plugin that lacks modules, to end a fault with."""
+    provided = metadata("zeroclaw").get_all("Provides-Extra") or ()
+    extras = ",".join(extra for extra in (name, *further_extras) if extra in provided)
+    remedy = f": .venv/bin/python -m pip install -e '.[{extras}]' in the checkout"
+    return f"{name} needs more packages{remedy if extras else '; its own package names them'}"
 
 
 def _imported(load: Callable[[], object], prefix: str) -> object:
