@@ -109,12 +109,16 @@ def places_of(
         skills_dir: Likewise; empty for none.
 
     Raises:
-        ConfigError: The data directory is inside the workspaces, where tools could reach it; or the
-            skills overlap with one of the two.
+        ConfigError: One of the first two is, or is below, something else than a directory; the data
+            are inside the workspaces, where tools could reach them; or the skills overlap with one
+            of the two.
     """
     usual = _usual_data()
     data = _or_usual(data_dir, usual)
     workspaces = _or_usual(workspace_dir, data.with_name(f"{data.name}-workspaces"))
+    for key, place in (("data_dir", data), ("workspace_dir", workspaces)):
+        if not nearest(place).is_dir():
+            raise ConfigError((f"{key}: `{nearest(place)}` is no directory; name another",))
     if real(data).is_relative_to(real(workspaces)):
         fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"
         raise ConfigError((fault,))

@@ -90,6 +90,16 @@ def test_a_second_data_directory_has_its_own_workspaces() -> None:
     assert (places.data, places.workspaces) == (Path("/two"), Path("/two-workspaces"))
 
 
+@pytest.mark.parametrize("below", ["", "further/below"])
+def test_a_file_in_place_of_a_directory_is_reported(tmp_path: Path, below: str) -> None:
+    """`check-config` finds it, and not only the start (P10)."""
+    file = written(tmp_path / "file")
+    with pytest.raises(ConfigError, match=f"data_dir: `{file}` is no directory; name another"):
+        places_of(data_dir=str(file / below))
+    with pytest.raises(ConfigError, match=f"workspace_dir: `{file}` is no directory; name another"):
+        places_of(workspace_dir=str(file / below))
+
+
 @pytest.mark.parametrize("data_dir", ["/w", "/w/data", "/w/../w/x"])
 def test_data_inside_the_workspaces_is_refused(data_dir: str) -> None:
     """Tools write there, and would reach the keys and the store."""
