@@ -6,7 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import suppress
 
-from zeroclaw.channel import Log
+from zeroclaw.channel import Log, Refusals
 from zeroclaw.errors import PortInUse, system_words
 from zeroclaw.value import Value
 
@@ -71,10 +71,11 @@ async def accept_each(
     Args:
         bound: Listens, and does not block.
         serve: Serves a connection; must not raise.
-        log: Receives an event for each connection that the system has no room for.
+        log: Receives an event when the system has no room for a connection.
         full_s: Pause after one of these, in seconds.
     """
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    refused = Refusals(log, "connection_not_accepted", level="error")
     async with asyncio.TaskGroup() as group:
         while True:
             loop.add_reader(bound, readable.set)
@@ -88,7 +89,7 @@ async def accept_each(
             except (BlockingIOError, ConnectionError):  # the peer left before it was accepted
                 continue
             except OSError as error:  # out of descriptors or memory
-                log("connection_not_accepted", reason=system_words(error), level="error")
+                refused.note(system_words(error))
                 await asyncio.sleep(full_s)
                 continue
             accepted.settimeout(0)
