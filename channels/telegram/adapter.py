@@ -55,10 +55,8 @@ class TelegramChannel:
             ChannelUnauthorized: The token is not in Telegram's format.
         """
         settings = context.settings_as(TelegramSettings)
-        self.name = context.name
-        self.capabilities = settings.capabilities()
-        self._context = context
-        self._settings = settings
+        self.name, self.capabilities = context.name, settings.capabilities()
+        self._context, self._settings = context, settings
         self._account = Account(context.name, settings, context.secrets)
         self._messages = Messages(self._account, settings, context.log)
         self._ids = MessageIds(context.positions)
@@ -105,14 +103,17 @@ class TelegramChannel:
         reply = unmarked(admission.text) if isinstance(admission, Answered) else ""
         if event.query:
             await self._messages.toast(event.query, reply)
-        body = event.envelope.body if isinstance(event, Decoded) else None
-        if not isinstance(admission, Answered) or not isinstance(body, Pressed):
+        if not isinstance(event, Decoded) or not isinstance(admission, Answered):
             return
-        if (card := body.card) is not None and admission.reply_wanted:
-            question = cards.question(reply, self._bot.username, body.approval, card.message)
+        body, sender = event.envelope.body, event.envelope.sender
+        if not isinstance(body, Pressed) or (card := body.card) is None:
+            return
+        if admission.reply_wanted:
+            asked = None if card.address.direct else sender
+            question = cards.question(reply, self._bot.username, body.approval, card.message, asked)
             # If this question is lost, the person presses again.
             await self._post(card.address, question, reply_to=card.message)
-        elif card is not None and not event.query:
+        elif not event.query:
             await self._post(card.address, Styled(text=reply))
 
     # --- sending ---------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from zeroclaw import (
     Choice,
     Ending,
     Outcome,
+    Sender,
     escape_invisible,
     replace,
 )
@@ -122,7 +123,9 @@ def data(approval: ApprovalId, choice: Choice) -> str:
     return encoded if len(encoded.encode()) <= MAX_DATA_BYTES else ""
 
 
-def question(prompt: str, username: str, approval: ApprovalId, card: str) -> Styled:
+def question(
+    prompt: str, username: str, approval: ApprovalId, card: str, asked: Sender | None = None
+) -> Styled:
     """Return the message that asks for the reason of a denial.
 
     Its text is a link that identifies the approval, so that a reply can be matched to it. The link
@@ -133,9 +136,14 @@ def question(prompt: str, username: str, approval: ApprovalId, card: str) -> Sty
         username: The bot's user name.
         approval: The approval of the denied call.
         card: The id of the message with the card.
+        asked: In a group, the person whose app opens a reply to it; it opens one only for people who
+            are mentioned (Bot API, ForceReply, read 2026-11).
     """
     payload, writer = quote(f"{_QUESTION}{card}-{approval}", safe=""), Writer()
     url = f"https://t.me/{username}?start={payload}"
+    if asked is not None:
+        writer.write(escape_invisible(asked.display), "text_mention", user={"id": int(asked.id)})
+        writer.write(": ")
     writer.write(unmarked(escape_invisible(prompt)), "text_link", url=url)
     return replace(writer.written(), asks=True)
 

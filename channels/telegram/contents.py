@@ -140,8 +140,7 @@ def _reply_note(message: Json, bot_id: int) -> str:
 
 def attachments(message: Json) -> tuple[Attachment, ...]:
     """Return the file of a message; a message has at most one."""
-    sizes = [as_object(size) for size in array(message, "photo")]
-    if sizes:
+    if sizes := [as_object(size) for size in array(message, "photo")]:
         largest = max(
             sizes, key=lambda size: (integer(size, "width") or 0) * (integer(size, "height") or 0)
         )

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from channels._remote.cards import parse_button_data
-from channels._remote.fields import Json, array, as_object, flag, from_unix, inner, integer, text
+from channels._remote.fields import Json, as_object, flag, from_unix, inner, integer, objects, text
 from channels._remote.incoming import is_timely, text_hash
 from channels.telegram import cards
 from channels.telegram.contents import (
@@ -279,8 +279,8 @@ def _denial(message: Json, bot: Bot, address: Address) -> Pressed | None:
     question, reason = inner(message, "reply_to_message"), text(message, "text").strip()
     if integer(inner(question, "from"), "id") != bot.id or not reason:
         return None
-    for entity in array(question, "entities"):
-        link = cards.read_question(bot.username, text(as_object(entity), "url"))
+    for entity in objects(question, "entities"):
+        link = cards.read_question(bot.username, text(entity, "url"))
         if link is not None:
             approval, card = link
             ref = MessageRef(address=address, message=card)

@@ -120,9 +120,7 @@ class Lookup:
 
     def __init__(self, messages: Messages, ids: MessageIds, log: Log) -> None:
         """Look up nothing yet."""
-        self._messages = messages
-        self._ids = ids
-        self._log = log
+        self._messages, self._ids, self._log = messages, ids, log
 
     def mark(self, to: Address) -> str:
         """See `Channel.mark`."""

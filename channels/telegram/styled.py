@@ -4,7 +4,7 @@ Offsets and lengths are in UTF-16 units, as the Bot API takes them.
 """
 
 import json
-from typing import NotRequired, TypedDict, cast
+from typing import NotRequired, TypedDict, Unpack, cast
 
 from channels._remote.cards import CODE, receipt_line
 from channels._remote.fields import Json
@@ -17,13 +17,19 @@ MAX_LABEL_UNITS = 128
 """Longest label of a button; apps cut it to the screen's width, and the Bot API states no limit."""
 
 
-class Entity(TypedDict):
+class Target(TypedDict):
+    """Where a link leads, or whom a mention means, as the Bot API's User."""
+
+    url: NotRequired[str]
+    user: NotRequired[Json]
+
+
+class Entity(Target):
     """One style of a part of a text: a MessageEntity of the Bot API."""
 
     type: str
     offset: int
     length: int
-    url: NotRequired[str]
     language: NotRequired[str]
 
 
@@ -61,12 +67,11 @@ class Writer(Struct, kw_only=True):
     _entities: list[Entity] = field(default_factory=list[Entity])
     _at: int = 0
 
-    def write(self, piece: str, kind: str = "", *, url: str = "") -> None:
+    def write(self, piece: str, kind: str = "", **target: Unpack[Target]) -> None:
         """Add a piece of text, in one style or none."""
         length = units(piece)
         if kind and length:
-            entity = Entity(type=kind, offset=self._at, length=length)
-            self._entities.append({**entity, "url": url} if url else entity)
+            self._entities.append(Entity(type=kind, offset=self._at, length=length, **target))
         self._pieces.append(piece)
         self._at += length
 

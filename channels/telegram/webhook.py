@@ -50,12 +50,9 @@ class Webhook:
             clock: For waits between checks, and for the secret.
             log: The channel's log.
         """
-        self._account = account
-        self._url = url
+        self._account, self._url = account, url
         self._secret = secret(account.token, url, clock.now())
-        self._take = take
-        self._clock = clock
-        self._log = log
+        self._take, self._clock, self._log = take, clock, log
         self.refused = Refusals(log, "webhook_refused", level="warning")
 
     async def run(self, mount: Mount, ready: Callable[[], None]) -> None:

@@ -133,8 +133,17 @@ class Message:
 
     @property
     def asks_for_reply(self) -> bool:
-        """Whether it makes apps open a reply to it."""
-        return self.markup is not None and self.markup.get("force_reply") is True
+        """Whether it makes an app open a reply to it, in a group perhaps only that of its targets.
+
+        These are people who are mentioned, and the sender of the message that it replies to (Bot API,
+        ForceReply; github.com/TelegramBots/Telegram.Bot/issues/251, read 2026-11).
+        """
+        markup = self.markup or {}
+        kinds = {entity.type for entity in self.versions[-1].formatted.entities}
+        is_to_person = self.reply_to is not None and not self.reply_to.is_from_bot
+        has_targets = is_to_person or not kinds.isdisjoint(("mention", "text_mention"))
+        is_selective = self.chat.is_group and markup.get("selective") is True
+        return markup.get("force_reply") is True and (has_targets or not is_selective)
 
     def __repr__(self) -> str:
         signs = "†" if self.deleted else ""

@@ -210,3 +210,26 @@ async def test_a_reason_is_asked_for_and_its_outcome_shown() -> None:
             ann.says("too early", reply_to=question[0])
             await on.telegram.until(lambda: "denied: shell" in ann.chat.texts)
     assert desk[-1] == Pressed(approval=FIRST, choice="deny", reason="too early", card=ref)
+
+
+async def test_in_a_group_the_person_who_pressed_is_asked_for_the_reason() -> None:
+    """Telegram opens a reply for no one else, and only for people who are mentioned."""
+    bodies: list[object] = []
+    async with stage() as on:
+        ann, olga = on.telegram.person("Ann"), on.telegram.person("Olga")
+        team = on.telegram.supergroup("Team", ann, olga)
+
+        async def admit(envelope: Envelope) -> Admission:
+            bodies.append(envelope.body)
+            return Answered(text="why is `shell` denied?", reply_wanted=True)
+
+        async with receiving(on.channel, admit):
+            ref = await on.channel.ask(on.address(team.id), CARD)
+            card = on.telegram.message(team, int(ref.message))
+            olga.presses(card, data=cards.data(FIRST, "deny_with_reason"))
+            question = await on.telegram.until(
+                lambda: [message for message in team.from_bot if message.asks_for_reply]
+            )
+            assert question[0].text == "Olga: why is shell denied?"
+            await on.telegram.confirmed(olga.says("too early", chat=team, reply_to=question[0]))
+    assert bodies[-1] == Pressed(approval=FIRST, choice="deny", reason="too early", card=ref)
