@@ -65,8 +65,7 @@ class Http:
         """Open nothing yet; `platform` is for errors, `tls` replaces the default trust settings."""
         self.name = name
         self.closed = asyncio.Event()
-        self._platform = platform
-        self._agent = agent
+        self._platform, self._agent = platform, agent
         self._network = Network(os.environ, asyncio.to_thread, tls)
         self._session: aiohttp.ClientSession | None = None
 

@@ -82,10 +82,8 @@ class Lanes(Generic[E]):
             log: The channel's log.
             limit: Limit on the queued events of all lanes.
         """
-        self._take = take
-        self._read = read
-        self._clock = clock
-        self._log = log
+        self._take, self._read = take, read
+        self._clock, self._log = clock, log
         self._free_slots = MAX_READING
         self._waiting_reads: dict[str, asyncio.Event] = {}
         self._lanes: dict[str, _Lane[E]] = {}

@@ -48,7 +48,6 @@ ASK = "ask"
 QUESTION, ARGUMENTS = "question", "arguments"
 """The options of slash commands."""
 
-_NONE: Container[str] = ()
 _MENTION = re.compile(r"<@[!&]?(\d{1,20})>")
 # Message types, read 2026-11: ordinary messages and replies. Discord itself makes all others.
 WRITTEN = frozenset({0, 19})
@@ -141,7 +140,7 @@ def read_cursor(value: str) -> tuple[str, int] | None:
 
 
 def message(
-    event: Json, bot: Bot, parents: Mapping[str, str], read: Container[str] = _NONE
+    event: Json, bot: Bot, parents: Mapping[str, str], read: Container[str] = ()
 ) -> Envelope | Skipped:
     """Decode a new message.
 

@@ -20,10 +20,8 @@ from zeroclaw import (
 MAX_CHARS = 200
 UNAUTHORIZED = 401
 
-UNKNOWN_MESSAGE, NOT_OURS, ARCHIVED = 10008, 50005, 50083
-NO_REPLY, THREAD_EXISTS = 160002, 160004
-_GONE = frozenset({UNKNOWN_MESSAGE, NOT_OURS})
-"""Errors of edits after which a new message may work."""
+_GONE = frozenset({10008, 50005})
+"""Errors of edits after which a new message may work: the message is unknown, or another sender's."""
 
 
 class TokenRefused(ChannelUnavailable):
@@ -46,7 +44,7 @@ class Archived(ChannelRejected):
     """Raised when a message can't be changed or deleted, since its thread is archived."""
 
 
-_KINDS = {NO_REPLY: NoReply, THREAD_EXISTS: ThreadExists, ARCHIVED: Archived}
+_KINDS = {160002: NoReply, 160004: ThreadExists, 50083: Archived}
 
 
 def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> ZeroclawError:
