@@ -15,12 +15,14 @@ import signal
 import socket
 import sys
 import zlib
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from blockbuster import blockbuster_ctx
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
@@ -223,11 +225,40 @@ def no_changed_process() -> Iterator[None]:
 @pytest.fixture
 async def no_leaked_tasks() -> AsyncIterator[None]:
     """Every task that a test started has ended when the test ends."""
+    async with _leaving_no_task():
+        yield
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def no_leaked_tasks_in_a_browser(browser: object) -> AsyncIterator[None]:
+    """The same for a test in the loop of the browser, whose own tasks have begun and go on."""
+    async with _leaving_no_task():
+        yield
+
+
+@asynccontextmanager
+async def _leaving_no_task() -> AsyncGenerator[None]:
     before = asyncio.all_tasks()
     yield
-    current = asyncio.current_task()
-    leaked = [task.get_name() for task in asyncio.all_tasks() - before if task is not current]
-    assert leaked == []
+    leaked = asyncio.all_tasks() - before - {asyncio.current_task()}
+    for task in leaked:
+        task.cancel()  # or it would still run beside the next test of its loop
+    if leaked:
+        await asyncio.wait(leaked)
+    assert [task.get_name() for task in leaked] == []
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[object]:
+    """The browser of all tests of this process; each opens its own contexts and `browsing` closes them.
+
+    What a test needs it starts in its body, but not this: the browser and its driver take longer to
+    start than most tests take. They belong to one event loop, so each test with this fixture runs in it.
+    """
+    from tests.journeys.browsing import open_browser
+
+    async with open_browser() as opened:
+        yield opened
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -243,7 +274,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
-        if inspect.iscoroutinefunction(item.obj):
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            item.fixturenames.insert(0, "no_leaked_tasks_in_a_browser")
+        elif inspect.iscoroutinefunction(item.obj):
             item.fixturenames.insert(0, "no_leaked_tasks")
         takes_time = any(item.get_closest_marker(name) for name in ("slow", "long"))
         if takes_time or is_search(item):

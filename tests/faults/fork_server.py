@@ -18,18 +18,25 @@ from importlib import import_module
 from zeroclaw.codec import decode
 from zeroclaw.value import Value
 
-# The modules that a daemon has loaded by the time it takes events.
+# The modules that a daemon has loaded by the time it has answered on its channels and its pages.
 PRELOADED = (
     "channels.discord.adapter",
     "channels.email.adapter",
     "channels.slack.adapter",
     "channels.telegram.adapter",
-    "channels.terminal",
-    "channels.web",
+    "channels.terminal.adapter",
+    "channels.web.adapter",
     "tests.faults.killed_daemon",
     "tests.journeys.bench_tools",
+    "zeroclaw.cli.greeting",
     "zeroclaw.cli.run",
+    "zeroclaw.console.sections",
+    "zeroclaw.console.site",
     "zeroclaw.daemon.services",
+    "zeroclaw.host.aiohttp_client",
+    "zeroclaw.host.http_server",
+    "zeroclaw.host.web_server",
+    "zeroclaw.inbound.commands.explain",
     "zeroclaw.providers.openai",
     "zeroclaw.tools.attachments",
     "zeroclaw.tools.fetch",
@@ -38,6 +45,14 @@ PRELOADED = (
     "zeroclaw.tools.results",
     "zeroclaw.tools.shell",
     "zeroclaw_test_platform.adapter",
+    "anyio._backends._asyncio",
+    "encodings.ascii",
+    "encodings.idna",
+    "encodings.utf_8_sig",
+    "importlib.readers",
+    "pydantic.dataclasses",
+    "pydantic.type_adapter",
+    "telegramify_markdown",
 )
 MAX_SPEC_BYTES = 256 * 1024
 EXIT_CODE = b"\0ended "

@@ -1,6 +1,6 @@
 """A person at the web page: a real browser, the real daemon, a scripted model.
 
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say("Hello.")
         await page.say("hi")
@@ -31,8 +31,9 @@ from playwright.async_api import (
 
 from channels._remote.emulator.http import reserve_port
 from tests.emulators.model_server import ModelServer
+from tests.faults.fork_client import PRODUCT, fork
 from tests.journeys.configuration import merged, toml
-from tests.journeys.daemon_process import DaemonProcess
+from tests.journeys.daemon_process import PROGRAM, DaemonProcess, Launch, spawn
 
 CHROMIUM = "/usr/bin/chromium-headless-shell"
 ARGUMENTS = (
@@ -50,6 +51,10 @@ SHOTS = Path(__file__).parents[2] / "build" / "pages"
 PATIENCE_MS = 60_000
 LINK = re.compile(r"http://\S+\?login=\S+")
 T = TypeVar("T")
+Start = tuple[tuple[str, ...], Launch]
+FORKED: Start = (PRODUCT, fork)
+EXECUTED: Start = ((PROGRAM,), spawn)
+"""As people start it; for one journey, since it takes longer (`tests/faults/fork_client.py`)."""
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -200,16 +205,29 @@ class WebWorld:
 
 
 @asynccontextmanager
-async def browsing(directory: Path, **config: object) -> AsyncGenerator[WebWorld]:
-    """Open everything and start the daemon; kill it at the end.
+async def open_browser() -> AsyncGenerator[Browser]:
+    """Start playwright's driver and a browser without pages."""
+    async with (
+        async_playwright() as player,
+        await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS]) as browser,
+    ):
+        yield browser
+
+
+@asynccontextmanager
+async def browsing(
+    browser: Browser, directory: Path, start: Start = FORKED, /, **config: object
+) -> AsyncGenerator[WebWorld]:
+    """Open everything and start the daemon; kill it at the end, and close every page.
 
     Args:
+        browser: Without pages; a person's cookies and cache end with this world.
         directory: An empty directory of this test's own.
+        start: The daemon's program, and how it is started.
         config: Tables of the configuration, merged over the usual ones.
     """
     SHOTS.mkdir(parents=True, exist_ok=True)
-    async with ModelServer() as model, async_playwright() as player, asyncio.TaskGroup() as group:
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+    async with ModelServer() as model, asyncio.TaskGroup() as group:
         path = directory / "zeroclaw.toml"
         path.write_text(toml(merged(_usual(directory, model), config)), encoding="utf-8")
         daemon = DaemonProcess(
@@ -218,6 +236,8 @@ async def browsing(directory: Path, **config: object) -> AsyncGenerator[WebWorld
             log=directory / "stderr.log",
             environment=_environment(directory),
             changed=lambda: world.wake(),  # noqa: PLW0108  it is created below
+            command=start[0],
+            launch=start[1],
         )
         world = WebWorld(browser=browser, model=model, daemon=daemon, directory=directory)
         try:
@@ -230,7 +250,8 @@ async def browsing(directory: Path, **config: object) -> AsyncGenerator[WebWorld
             raise
         finally:
             await daemon.kill()
-            await browser.close()
+            for context in browser.contexts:
+                await context.close()
 
 
 def _usual(directory: Path, model: ModelServer) -> dict[str, object]:

@@ -15,10 +15,10 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from playwright.async_api import Page, ViewportSize, async_playwright, expect
+from playwright.async_api import Page, ViewportSize, expect
 
 from tests.emulators.model_server import ModelServer
-from tests.journeys.browsing import ARGUMENTS, CHROMIUM, browsing
+from tests.journeys.browsing import browsing, open_browser
 from tests.journeys.daemon_process import PROGRAM
 
 PHONES = re.compile(r"http://\S+/")
@@ -48,7 +48,7 @@ async def take(directory: Path) -> None:
     Args:
         directory: An empty one, for the daemon's data.
     """
-    async with browsing(directory) as world:
+    async with open_browser() as browser, browsing(browser, directory) as world:
         page = await world.log_in(size=(920, 1010), scale=SCALE)
         world.model.call(
             "shell", {"command": "date --utc --date=@0 +'%A, %-d %B %Y'"}, round=0, key="weekday"
@@ -86,7 +86,7 @@ async def take_phones(directory: Path, platform: str) -> None:
         directory: An empty one, with a short path, since a socket is created below it.
         platform: Its name for `zeroclaw try`.
     """
-    async with ModelServer() as model, async_playwright() as player:
+    async with ModelServer() as model, open_browser() as browser:
         questions = ("Keep in my notes when Unix time began.", "And how long a day is there?")
         for text, note, path in zip(questions, NOTES, ("notes.txt", "days.txt"), strict=True):
             arguments = {"path": path, "content": f"{note}\n"}
@@ -107,7 +107,6 @@ async def take_phones(directory: Path, platform: str) -> None:
             assert process.stdout is not None
             address = PHONES.search((await process.stdout.readline()).decode())
             assert address is not None
-            browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
             # High enough to show the first card, its outcome and the second card.
             size = ViewportSize(width=1080, height=1230)
             page = await browser.new_page(viewport=size, device_scale_factor=SCALE)
@@ -128,7 +127,6 @@ async def take_phones(directory: Path, platform: str) -> None:
             if platform != "email":
                 await expect(ann.locator(".messages")).to_contain_text("days.txt")
             await picture(page, platform)
-            await browser.close()
         finally:
             process.terminate()
             await process.wait()

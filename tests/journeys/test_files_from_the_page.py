@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from tests.journeys.browsing import browsing
 
@@ -13,9 +13,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 PAGE = "<script>alert(1)</script>\nÄnne;3,50 €\n"
 
 
-async def test_a_file_is_a_link_that_saves_it_and_stays(tmp_path: Path) -> None:
+async def test_a_file_is_a_link_that_saves_it_and_stays(browser: Browser, tmp_path: Path) -> None:
     """Byte for byte, under its name, never as a page of ours; also after a reload."""
-    async with browsing(tmp_path, autonomy="full") as world:
+    async with browsing(browser, tmp_path, autonomy="full") as world:
         page = await world.log_in()
         world.model.call("write_file", {"path": "sums.html", "content": PAGE}, round=0)
         sent = {"path": "sums.html", "caption": "the *sums*", "name": "sums of Änne.html"}
@@ -47,8 +47,8 @@ async def test_a_file_is_a_link_that_saves_it_and_stays(tmp_path: Path) -> None:
         assert (missing.status, await missing.text()) == (404, "this file is no longer kept\n")
 
 
-async def test_a_file_needs_the_login(tmp_path: Path) -> None:
-    async with browsing(tmp_path, autonomy="full") as world:
+async def test_a_file_needs_the_login(browser: Browser, tmp_path: Path) -> None:
+    async with browsing(browser, tmp_path, autonomy="full") as world:
         page = await world.log_in()
         world.model.call("write_file", {"path": "a.txt", "content": "milk"}, round=0)
         world.model.call("send_file", {"path": "a.txt"}, round=1)

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from playwright.async_api import FilePayload, Route, expect
+from playwright.async_api import Browser, FilePayload, Route, expect
 
 from tests.journeys.browsing import ChatPage, browsing
 
@@ -33,9 +33,9 @@ async def ready(page: ChatPage, count: int) -> None:
     await expect(page.page.locator("#chosen li[data-state=ready]")).to_have_count(count)
 
 
-async def test_a_file_is_chosen_sent_and_read(tmp_path: Path) -> None:
+async def test_a_file_is_chosen_sent_and_read(browser: Browser, tmp_path: Path) -> None:
     """It appears above the composer until it is sent, and under the message afterwards."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.locator("#files").set_input_files([SUMS])
         await ready(page, 1)
@@ -54,9 +54,9 @@ async def test_a_file_is_chosen_sent_and_read(tmp_path: Path) -> None:
         await expect(sent).to_have_text(["sums.csv"])
 
 
-async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
+async def test_a_dropped_file_alone_is_a_message(browser: Browser, tmp_path: Path) -> None:
     """Nothing has to be written; a mistake is taken away again, and the rest survives a reload."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.evaluate(DROP, "wrong.txt")
         await page.page.evaluate(DROP, "right.txt")
@@ -72,9 +72,9 @@ async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
         assert "wrong" not in content
 
 
-async def test_a_removed_file_passes_the_focus_on(tmp_path: Path) -> None:
+async def test_a_removed_file_passes_the_focus_on(browser: Browser, tmp_path: Path) -> None:
     """To the next file, and from the last one to the message."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         for name in ("a.txt", "b.txt"):
             await page.page.evaluate(DROP, name)
@@ -86,8 +86,8 @@ async def test_a_removed_file_passes_the_focus_on(tmp_path: Path) -> None:
         await expect(page.page.get_by_label("Message", exact=True)).to_be_focused()
 
 
-async def test_a_message_waits_for_its_upload_and_says_so(tmp_path: Path) -> None:
-    async with browsing(tmp_path) as world:
+async def test_a_message_waits_for_its_upload_and_says_so(browser: Browser, tmp_path: Path) -> None:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         released = asyncio.Event()
 
@@ -107,9 +107,9 @@ async def test_a_message_waits_for_its_upload_and_says_so(tmp_path: Path) -> Non
         await expect(page.answers).to_have_text(["seen"])
 
 
-async def test_an_upload_that_a_reload_cut_off_is_named(tmp_path: Path) -> None:
+async def test_an_upload_that_a_reload_cut_off_is_named(browser: Browser, tmp_path: Path) -> None:
     """Else its message, which is still there, would go without it unnoticed."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.evaluate("() => { window.fetch = () => new Promise(() => {}); }")
         await page.page.evaluate(DROP, "a.txt")
@@ -118,9 +118,9 @@ async def test_an_upload_that_a_reload_cut_off_is_named(tmp_path: Path) -> None:
         await expect(page.page.locator("#chosen li")).to_contain_text("a.txt: the page was left")
 
 
-async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:
+async def test_a_large_file_may_take_its_time(browser: Browser, tmp_path: Path) -> None:
     """Cut off and sent again from the beginning, it would never arrive through a slow tunnel."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.add_init_script(UNBOUNDED)
         await page.page.reload()
@@ -131,9 +131,11 @@ async def test_a_large_file_may_take_its_time(tmp_path: Path) -> None:
         assert await page.page.evaluate("Math.max(...bounds)") > 1_000_000
 
 
-async def test_a_file_that_is_too_large_says_so_before_it_is_sent(tmp_path: Path) -> None:
+async def test_a_file_that_is_too_large_says_so_before_it_is_sent(
+    browser: Browser, tmp_path: Path
+) -> None:
     """And does not keep the message from going."""
-    async with browsing(tmp_path, channels={"web": {"max_file_bytes": 1_000}}) as world:
+    async with browsing(browser, tmp_path, channels={"web": {"max_file_bytes": 1_000}}) as world:
         page = await world.log_in()
         large: FilePayload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"x" * 1_001}
         await page.page.locator("#files").set_input_files([large])

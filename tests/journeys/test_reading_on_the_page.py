@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from tests.journeys.browsing import browsing
 from zeroclaw.host.clock import SystemClock
@@ -30,9 +30,11 @@ TELL_WHEN_SCROLLED = (
 )
 
 
-async def test_a_message_that_lost_its_markup_keeps_its_lines(tmp_path: Path) -> None:
+async def test_a_message_that_lost_its_markup_keeps_its_lines(
+    browser: Browser, tmp_path: Path
+) -> None:
     """A masked answer is shown without its markup, and a long one was a single paragraph."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say(f"# One\n\ntwo\nthree {MASKED}\n")
         await page.say("count")
@@ -41,12 +43,12 @@ async def test_a_message_that_lost_its_markup_keeps_its_lines(tmp_path: Path) ->
         assert await page.answers.inner_text() == text
 
 
-async def test_each_paragraph_reads_in_its_own_direction(tmp_path: Path) -> None:
+async def test_each_paragraph_reads_in_its_own_direction(browser: Browser, tmp_path: Path) -> None:
     """Arabic and Hebrew begin at the right, code and English at the left."""
     paragraphs = (
         f"{ARABIC}.\n\nEnglish.\n\n- {ARABIC}\n\n```\n# {ARABIC}\n```\n\n| {ARABIC} |\n|---|\n| a |"
     )
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(390, 700))
         world.model.say(paragraphs)
         await page.say(ARABIC)
@@ -65,9 +67,9 @@ async def test_each_paragraph_reads_in_its_own_direction(tmp_path: Path) -> None
         await page.shot("right-to-left")
 
 
-async def test_an_old_message_tells_its_day(tmp_path: Path) -> None:
+async def test_an_old_message_tells_its_day(browser: Browser, tmp_path: Path) -> None:
     """Of today's the hour is enough."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say("Hello.")
         await page.page.clock.install()
@@ -80,9 +82,11 @@ async def test_an_old_message_tells_its_day(tmp_path: Path) -> None:
         await expect(page.log.locator("time").last).to_contain_text(year)
 
 
-async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -> None:
+async def test_the_conversation_is_a_list_that_keys_can_scroll(
+    browser: Browser, tmp_path: Path
+) -> None:
     """A screen reader counts its messages; without a mouse it scrolls once it has the focus."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say("Line.\n\n" * 100)
         await page.say("hi")
@@ -100,13 +104,15 @@ async def test_the_conversation_is_a_list_that_keys_can_scroll(tmp_path: Path) -
         await expect(page.own).to_be_in_viewport()
 
 
-async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -> None:
+async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Each short cell stays on one line; only a word longer than a screen is cut.
 
     A cell with a sentence is not squeezed to a word a line by its neighbours.
     """
     rows = f"| Name | Qty | Price |\n|---|---|--:|\n| {'lobster ' * 8} | 12 | 1,234.00 |\n"
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(360, 700))
         notes = f"| a | b | c | d |\n|---|---|---|---|\n{'| a seventh ' * 3}| {'word ' * 12}|\n"
         world.model.say(f"{rows}| {'x' * 300} | 1 | 2 |\n\n{notes}")
@@ -128,10 +134,10 @@ async def test_on_a_phone_a_table_scrolls_before_it_cuts_words(tmp_path: Path) -
 
 @pytest.mark.parametrize("key", [{"key": "PageUp"}, {"key": " ", "shiftKey": True}])
 async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(
-    key: dict[str, object], tmp_path: Path
+    key: dict[str, object], browser: Browser, tmp_path: Path
 ) -> None:
     """One notch of a wheel or one key is enough; at the end the page follows again."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(700, 500))
         gates = [world.model.gate() for _ in range(4)]
         pieces = ("Line.\n\n" * 40, gates[0], "two. ", gates[1], "three. ")
@@ -168,9 +174,9 @@ async def test_an_answer_that_grows_leaves_a_reader_where_they_scroll(
         await expect(page.answers).to_contain_text("five")
 
 
-async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:
+async def test_a_block_of_code_is_copied_by_its_button(browser: Browser, tmp_path: Path) -> None:
     """As it was written, without the name of its language; the page says that it was done."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(390, 500))
         await page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         code = "def f():\n    return '<b>'  # ä" + "a" * 99
@@ -183,9 +189,9 @@ async def test_a_block_of_code_is_copied_by_its_button(tmp_path: Path) -> None:
         assert await page.page.evaluate("navigator.clipboard.readText()") == code
 
 
-async def test_a_conversation_is_printed_whole(tmp_path: Path) -> None:
+async def test_a_conversation_is_printed_whole(browser: Browser, tmp_path: Path) -> None:
     """On paper nothing scrolls, and there is no composer."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(700, 500))
         world.model.say("Line.\n\n" * 40)
         await page.say("hi")

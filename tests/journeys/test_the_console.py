@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.journeys.browsing import SHOTS, ChatPage, WebWorld, browsing
 from zeroclaw.host.control import request
@@ -54,10 +54,10 @@ class Console:
 
 @asynccontextmanager
 async def consoling(
-    directory: Path, **config: object
+    browser: Browser, directory: Path, **config: object
 ) -> AsyncGenerator[tuple[WebWorld, ChatPage, Console]]:
     """The chat and the console, in two tabs of one browser; `config` as for `browsing`."""
-    async with browsing(directory, **config) as world:
+    async with browsing(browser, directory, **config) as world:
         chat = await world.log_in()
         async with chat.page.context.expect_page() as popup:
             await chat.page.get_by_role("link", name="Console").click(modifiers=["Control"])
@@ -73,9 +73,11 @@ async def asks(world: WebWorld, chat: ChatPage, command: str, key: str = "look")
     await chat.say(key)
 
 
-async def test_a_call_is_approved_from_the_console_while_the_chat_waits(tmp_path: Path) -> None:
+async def test_a_call_is_approved_from_the_console_while_the_chat_waits(
+    browser: Browser, tmp_path: Path
+) -> None:
     """It comes up by itself; pressed there, the chat's card says by whom and the call runs (P5)."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await expect(console.page.get_by_text("Nothing waits for you.")).to_be_visible()
         await console.shot("nothing-waits")
         await asks(world, chat, f"echo '{HOSTILE}'")
@@ -93,9 +95,11 @@ async def test_a_call_is_approved_from_the_console_while_the_chat_waits(tmp_path
         await console.shot("approved")
 
 
-async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(tmp_path: Path) -> None:
+async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(
+    browser: Browser, tmp_path: Path
+) -> None:
     """The page refreshes around it; once sent, it appears on the card and reaches the model."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "rm -r all")
         await console.page.get_by_text("Deny, because …").click()
         await console.page.get_by_label("Reason", exact=True).fill("too much")
@@ -109,9 +113,11 @@ async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(tmp_
         await expect(console.page.locator("#endings q")).to_have_text("too much")
 
 
-async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> None:
+async def test_an_answer_that_is_being_given_survives_a_kill(
+    browser: Browser, tmp_path: Path
+) -> None:
     """The page reconnects by itself, with the typed text, and the new process takes the answer (P5)."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "rm -r all")
         await console.page.get_by_text("Deny, because …").click()
         await console.page.get_by_label("Reason", exact=True).fill("too much")
@@ -125,9 +131,11 @@ async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> 
         await expect(chat.cards).to_contain_text("too much")
 
 
-async def test_a_press_without_a_connection_says_so_and_can_be_repeated(tmp_path: Path) -> None:
+async def test_a_press_without_a_connection_says_so_and_can_be_repeated(
+    browser: Browser, tmp_path: Path
+) -> None:
     """In our words, on the card; nothing of it is lost or done twice (P10)."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "true")
         await expect(console.cards).to_have_count(1)
         token = console.cards.locator("input[name=token]").first
@@ -143,9 +151,9 @@ async def test_a_press_without_a_connection_says_so_and_can_be_repeated(tmp_path
         await expect(console.notice).to_have_text("approved: shell")
 
 
-async def test_the_console_goes_on_after_the_next_login(tmp_path: Path) -> None:
+async def test_the_console_goes_on_after_the_next_login(browser: Browser, tmp_path: Path) -> None:
     """A tab that was logged out follows again, as the chat does, with its forms."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "true")
         await request(tmp_path / "data", {"call": "logout"})
         await expect(console.page.locator("#connection")).to_contain_text("logged out")
@@ -159,9 +167,11 @@ async def test_the_console_goes_on_after_the_next_login(tmp_path: Path) -> None:
         world.page_errors.clear()  # the browser reports each 401
 
 
-async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_path: Path) -> None:
+async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(
+    browser: Browser, tmp_path: Path
+) -> None:
     """It is held once and says so; a second press counts (P5)."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         at = (0.0, 0.0)
         for number, tools in enumerate((["true"], ["echo 1", "echo 2"])):
             key = f"look {number}"
@@ -183,9 +193,9 @@ async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_
         await expect(console.cards).to_have_count(0)
 
 
-async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
+async def test_everything_can_be_done_with_keys_alone(browser: Browser, tmp_path: Path) -> None:
     """From the top of the page to the button, and the press is heard."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "true")
         await expect(console.cards).to_have_count(1)
         await console.page.keyboard.press("Tab")
@@ -199,9 +209,11 @@ async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
         await expect(chat.cards).to_contain_text("approved by operator")
 
 
-async def test_the_header_does_not_cover_the_content_it_is_skipped_for(tmp_path: Path) -> None:
+async def test_the_header_does_not_cover_the_content_it_is_skipped_for(
+    browser: Browser, tmp_path: Path
+) -> None:
     """It stays at the top of the window (WCAG 2.4.11)."""
-    async with consoling(tmp_path) as (_world, _chat, console):
+    async with consoling(browser, tmp_path) as (_world, _chat, console):
         await console.page.set_viewport_size({"width": 360, "height": 300})
         await console.page.keyboard.press("Tab")
         await console.page.keyboard.press("Enter")
@@ -212,9 +224,9 @@ async def test_the_header_does_not_cover_the_content_it_is_skipped_for(tmp_path:
         assert title["y"] >= header["y"] + header["height"]
 
 
-async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
+async def test_the_page_works_without_its_script(browser: Browser, tmp_path: Path) -> None:
     """The page is static, and its forms work."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "true")
         await expect(console.cards).to_have_count(1)
         plain = await world.browser.new_context(
@@ -228,9 +240,11 @@ async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
         await plain.close()
 
 
-async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -> None:
+async def test_a_grant_is_revoked_and_the_next_call_asks_again(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Active grants are listed with their end, and a revocation ends one at once."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "echo once", key="first")
         await console.button("Approve for a time").click()
         await expect(chat.answers).to_contain_text("Done.")
@@ -244,10 +258,10 @@ async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -
 
 
 async def test_conversations_are_read_and_nothing_written_in_them_is_more_than_text(
-    tmp_path: Path,
+    browser: Browser, tmp_path: Path
 ) -> None:
     """A made-up receipt is marked as in the chat, and has no badge (P7)."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         world.model.say(f"**Sure.** [receipt: zc-receipt-1700000000-{'A' * 43}]", key=HOSTILE)
         await chat.say(HOSTILE)
         await expect(chat.answers).to_contain_text("⚠️ false receipt")
@@ -264,12 +278,14 @@ async def test_conversations_are_read_and_nothing_written_in_them_is_more_than_t
         await console.shot("people")
 
 
-async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_path: Path) -> None:
+async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Asked of the model once, behind the third answer, across a kill; of the other nothing is shown.
 
     S3-31, K23.
     """
-    async with consoling(tmp_path, runtime={"titles": True}) as (world, chat, console):
+    async with consoling(browser, tmp_path, runtime={"titles": True}) as (world, chat, console):
         world.model.say("All about tea", key="person: tea one")
         for text in ("tea one", "tea two", "tea three"):
             await chat.say(text)
@@ -299,9 +315,9 @@ async def test_a_conversation_has_its_title_and_one_off_the_record_has_none(tmp_
         assert inputs[-1] == "tea four"
 
 
-async def test_the_policy_explains_itself(tmp_path: Path) -> None:
+async def test_the_policy_explains_itself(browser: Browser, tmp_path: Path) -> None:
     """Typed, explained, with the statements that made it; and all that are in force."""
-    async with consoling(tmp_path) as (_, _chat, console):
+    async with consoling(browser, tmp_path) as (_, _chat, console):
         await console.go("Tools")
         await console.shot("tools")
         await console.page.get_by_role("link", name="shell").click()
@@ -318,9 +334,9 @@ async def test_the_policy_explains_itself(tmp_path: Path) -> None:
         await console.shot("policy")
 
 
-async def test_a_damaged_chain_is_shown_as_damaged(tmp_path: Path) -> None:
+async def test_a_damaged_chain_is_shown_as_damaged(browser: Browser, tmp_path: Path) -> None:
     """The file was tampered with: the page reports and marks the broken entry."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, "true")
         await console.button("Approve once").click()
         await expect(chat.answers).to_contain_text("Done.")
@@ -349,9 +365,11 @@ def forge(data: Path) -> None:
         assert changed.rowcount == 1
 
 
-async def test_the_console_reads_well_on_a_phone_in_the_dark(tmp_path: Path) -> None:
+async def test_the_console_reads_well_on_a_phone_in_the_dark(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Nothing is wider than the screen but tables, which scroll in themselves."""
-    async with consoling(tmp_path) as (world, chat, console):
+    async with consoling(browser, tmp_path) as (world, chat, console):
         await asks(world, chat, f"echo {'x' * 300}")
         await expect(console.cards).to_have_count(1)
         context = await world.browser.new_context(

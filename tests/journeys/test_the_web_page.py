@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from tests.emulators.pages import Page, Pages
 from tests.fakes.german import english_in
-from tests.journeys.browsing import ChatPage, WebWorld, browsing
+from tests.journeys.browsing import EXECUTED, ChatPage, WebWorld, browsing
 from zeroclaw.host.control import request
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
@@ -28,9 +28,9 @@ async def asks_to_run(world: WebWorld, page: ChatPage, command: str) -> None:
     await expect(page.cards).to_have_count(1)
 
 
-async def test_the_login_link_opens_once(tmp_path: Path) -> None:
+async def test_the_login_link_opens_once(browser: Browser, tmp_path: Path) -> None:
     """The first browser is logged in; the link works for no second one, and leaves the address bar."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path, EXECUTED) as world:
         link = await world.link()
         page = await world.log_in()
         assert "login" not in page.page.url
@@ -52,11 +52,11 @@ async def test_the_login_link_opens_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
-    dark: bool, tmp_path: Path
+    dark: bool, browser: Browser, tmp_path: Path
 ) -> None:
     """Messages written meanwhile stay visible, and are sent after the next login, in any tab. P1."""
     data = tmp_path / "data"
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(390, 700), dark=dark)
         world.model.say("Hello.", key="hi")
         world.model.say("Yes.", key="still there?")
@@ -87,9 +87,9 @@ async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
         world.page_errors.clear()  # the browser reports each 401
 
 
-async def test_a_draft_grows_before_ones_eyes(tmp_path: Path) -> None:
+async def test_a_draft_grows_before_ones_eyes(browser: Browser, tmp_path: Path) -> None:
     """The answer is one message, written in place, never shown ahead of the model (P6)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(390, 480))
         first, second, third = (world.model.gate() for _ in range(3))
         world.model.say(first, "One, ", second, "**two**, ", third, "three.")
@@ -112,9 +112,11 @@ async def test_a_draft_grows_before_ones_eyes(tmp_path: Path) -> None:
         await expect(page.log).to_have_count(2)
 
 
-async def test_a_reload_shows_the_whole_draft_and_then_goes_on(tmp_path: Path) -> None:
+async def test_a_reload_shows_the_whole_draft_and_then_goes_on(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Nothing that was shown is lost, and the answer ends on the new page (§1 of the page)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         middle, end = world.model.gate(), world.model.gate()
         world.model.say("One, ", middle, "two, ", end, "three.")
@@ -134,12 +136,14 @@ async def test_a_reload_shows_the_whole_draft_and_then_goes_on(tmp_path: Path) -
 
 
 @pytest.mark.needs("bwrap")
-async def test_an_approved_command_runs_and_leaves_a_receipt(tmp_path: Path) -> None:
+async def test_an_approved_command_runs_and_leaves_a_receipt(
+    browser: Browser, tmp_path: Path
+) -> None:
     """The card shows the whole call; pressed, it says by whom, and the receipt is checked.
 
     S2-12, S2-15, S2-16.
     """
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await asks_to_run(world, page, "echo from the sandbox")
         card = page.cards
@@ -164,9 +168,9 @@ async def test_an_approved_command_runs_and_leaves_a_receipt(tmp_path: Path) -> 
 
 
 @pytest.mark.needs("bwrap")
-async def test_an_operator_runs_a_tool_without_a_model(tmp_path: Path) -> None:
+async def test_an_operator_runs_a_tool_without_a_model(browser: Browser, tmp_path: Path) -> None:
     """`/tool` goes the same way: card, run, receipt; the model is not asked."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.say('/tool shell {"command": "echo by hand"}')
         await page.button("Approve once").click()
@@ -176,9 +180,9 @@ async def test_an_operator_runs_a_tool_without_a_model(tmp_path: Path) -> None:
         assert world.model.requests == []
 
 
-async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
+async def test_a_call_is_denied_with_a_reason(browser: Browser, tmp_path: Path) -> None:
     """The card keeps the reason, the model reads it, and nothing ran (P3). S2-10, K2."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await asks_to_run(world, page, "rm -r everything")
         world.model.say("Then not.", round=1, key="look")
@@ -196,9 +200,11 @@ async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["web", "console"])
-async def test_nothing_of_a_long_call_is_out_of_sight(place: str, tmp_path: Path) -> None:
+async def test_nothing_of_a_long_call_is_out_of_sight(
+    place: str, browser: Browser, tmp_path: Path
+) -> None:
     """A box that scrolls hides its rest where scroll bars are drawn late, as on phones (P5)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await asks_to_run(world, page, "true; " * 2000 + "rm -r everything")
         await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
@@ -207,9 +213,11 @@ async def test_nothing_of_a_long_call_is_out_of_sight(place: str, tmp_path: Path
         assert await call.evaluate("call => call.scrollHeight === call.clientHeight")
 
 
-async def test_a_press_does_not_answer_the_card_that_slides_under_it(tmp_path: Path) -> None:
+async def test_a_press_does_not_answer_the_card_that_slides_under_it(
+    browser: Browser, tmp_path: Path
+) -> None:
     """It is held once and says so; a second press counts (P5)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(500, 600))
         approve = page.button("Approve once")
         for key in ("first", "second"):
@@ -231,10 +239,10 @@ async def test_a_press_does_not_answer_the_card_that_slides_under_it(tmp_path: P
 
 
 async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finger(
-    tmp_path: Path,
+    browser: Browser, tmp_path: Path
 ) -> None:
     """A finger rests nowhere before it taps: the card has to have stood there for a second (P5)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = replace(await world.log_in(size=(390, 700), touch=True), sends="Control+Enter")
         await page.page.evaluate("performance.now = () => 0")
         approve = page.button("Approve once")
@@ -254,9 +262,11 @@ async def test_a_tap_does_not_answer_the_card_that_has_just_come_under_the_finge
         await expect(page.answers).to_have_text(["Done.", "Done."])
 
 
-async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(tmp_path: Path) -> None:
+async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Its keyboard has no Shift and Enter; an attached keyboard sends with Ctrl and Enter."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(390, 700), touch=True)
         world.model.say("Hello.", key="one")
         world.model.say("Hello again.", key="three")
@@ -270,9 +280,11 @@ async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(tmp_path: Pat
         await expect(page.answers).to_have_text(["Hello.", "Hello again."])
 
 
-async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_path: Path) -> None:
+async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(
+    browser: Browser, tmp_path: Path
+) -> None:
     """A screen reader names the call of a button, and another's answer does not take it away."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         calls = (("shell", {"command": command}) for command in ("echo 1", "echo 2"))
         world.model.calls(*calls, round=0, key="look")
@@ -290,9 +302,9 @@ async def test_with_keys_alone_each_button_is_of_a_call_and_stays_in_reach(tmp_p
 
 
 @pytest.mark.needs("bwrap")
-async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
+async def test_a_german_card_is_german_on_the_page(browser: Browser, tmp_path: Path) -> None:
     """Visible texts, titles and labels for screen readers, while the card is open and when it has ended."""
-    async with browsing(tmp_path, language="de") as world:
+    async with browsing(browser, tmp_path, language="de") as world:
         page = await world.log_in()
         await asks_to_run(world, page, "true")
         world.model.say("Dann nicht.", round=1, key="look")
@@ -331,12 +343,12 @@ async def texts_of_card(page: ChatPage) -> str:
     return "\n".join(texts)
 
 
-async def test_a_conversation_survives_a_kill(tmp_path: Path) -> None:
+async def test_a_conversation_survives_a_kill(browser: Browser, tmp_path: Path) -> None:
     """The open page reconnects by itself; messages written meanwhile are answered, once.
 
     P1; a new page finds the same conversation.
     """
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say("Hello.", key="hi")
         world.model.say("I am back.", key="are you there?")
@@ -356,9 +368,9 @@ async def test_a_conversation_survives_a_kill(tmp_path: Path) -> None:
         )
 
 
-async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
+async def test_a_draft_survives_a_kill(browser: Browser, tmp_path: Path) -> None:
     """The daemon dies in the middle of an answer; the page ends with one whole answer (§4)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         gate = world.model.gate()
         world.model.say("One, ", gate, "lost.")
@@ -375,9 +387,9 @@ async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("bwrap")
-async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
+async def test_a_card_survives_a_kill(browser: Browser, tmp_path: Path) -> None:
     """The card is there after the restart, and is answered once (P5)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await asks_to_run(world, page, "echo still here")
         world.model.say("Done.", round=1, key="look")
@@ -393,11 +405,13 @@ async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("bwrap")
-async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path: Path) -> None:
+async def test_a_question_stands_between_what_was_said_and_what_follows(
+    browser: Browser, tmp_path: Path
+) -> None:
     """One message has both (K4): it appears above its card until that is answered, then below."""
     pending = [re.compile(text) for text in ("look around", "I look", "needs your answer")]
     settled = [re.compile(text) for text in ("look around", "approved", "I look.*Done")]
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await asks_to_run(world, page, "true")
         world.model.say("Done.", round=1, key="look")
@@ -410,9 +424,9 @@ async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path
         await expect(page.log).to_have_text(settled)
 
 
-async def test_a_false_receipt_is_marked(tmp_path: Path) -> None:
+async def test_a_false_receipt_is_marked(browser: Browser, tmp_path: Path) -> None:
     """Its reader sees that it is forged (P7)."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say(f"I deleted it. [receipt: {FORGED}] Trust me.", size=3)
         await page.say("did you?")
@@ -423,10 +437,10 @@ async def test_a_false_receipt_is_marked(tmp_path: Path) -> None:
         await page.shot("false-receipt")
 
 
-async def test_markup_is_text(tmp_path: Path) -> None:
+async def test_markup_is_text(browser: Browser, tmp_path: Path) -> None:
     """Neither a model nor a person can put an element, a script or a script's address in the page."""
     nasty = '<script>document.title = "owned"</script><img src="x" onerror="alert(1)">'
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say(f"{nasty} [a](javascript:alert(1)) `<b>` and **bold**", size=4)
         await page.say(f"see {nasty}")
@@ -439,9 +453,9 @@ async def test_markup_is_text(tmp_path: Path) -> None:
         await page.shot("markup")
 
 
-async def test_two_tabs_show_the_same(tmp_path: Path) -> None:
+async def test_two_tabs_show_the_same(browser: Browser, tmp_path: Path) -> None:
     """Messages, drafts, cards and answers of one tab appear in the other."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         first = await world.log_in()
         two = await world.another_tab(first)
         gate = world.model.gate()
@@ -486,9 +500,11 @@ PING = "lines[0].dispatchEvent(new MessageEvent('ping', { data: '{}' }))"
 SHOW = "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))"
 
 
-async def test_many_pages_of_one_browser_do_not_stop_each_other(tmp_path: Path) -> None:
+async def test_many_pages_of_one_browser_do_not_stop_each_other(
+    browser: Browser, tmp_path: Path
+) -> None:
     """It has six connections: the oldest pages out of sight wait, and go on once they are seen."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.evaluate(HIDE)
         world.model.say("Hello.", key="hi")
@@ -508,9 +524,11 @@ async def test_many_pages_of_one_browser_do_not_stop_each_other(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("place", ["web", "console"])
-async def test_a_page_beside_the_one_in_use_waits_for_a_while(place: str, tmp_path: Path) -> None:
+async def test_a_page_beside_the_one_in_use_waits_for_a_while(
+    place: str, browser: Browser, tmp_path: Path
+) -> None:
     """Five pages in sight would take each other's place all the time, and flicker."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         beside = await page.page.context.new_page()
         await beside.clock.install(time=0)
@@ -542,9 +560,11 @@ async def on_a_silent_line(world: WebWorld, place: str) -> ChatPage:
 
 
 @pytest.mark.parametrize("place", ["web", "console"])
-async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Path) -> None:
+async def test_a_line_that_falls_silent_is_opened_again(
+    place: str, browser: Browser, tmp_path: Path
+) -> None:
     """A laptop that slept keeps a tunnel that carries nothing; the page must not say "connected"."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await on_a_silent_line(world, place)
         await page.page.clock.run_for(35_000)
         await page.page.evaluate(PING)
@@ -558,9 +578,11 @@ async def test_a_line_that_falls_silent_is_opened_again(place: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("place", ["web", "console"])
-async def test_a_computer_that_wakes_has_its_page_right_at_once(place: str, tmp_path: Path) -> None:
+async def test_a_computer_that_wakes_has_its_page_right_at_once(
+    place: str, browser: Browser, tmp_path: Path
+) -> None:
     """While it slept no timer ran; a page that was hidden does not wait for its next try either."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await on_a_silent_line(world, place)
         await page.page.clock.set_system_time(3_600_000)
         await page.page.clock.run_for(1_000)
@@ -574,9 +596,11 @@ async def test_a_computer_that_wakes_has_its_page_right_at_once(place: str, tmp_
         await page.connected()
 
 
-async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: Path) -> None:
+async def test_a_page_out_of_sight_looks_again_whether_something_came(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Its title says so; a stream may be cut by a proxy, by a laptop's sleep, or for other pages."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.clock.install()
         await page.page.evaluate(HIDE)
@@ -589,9 +613,9 @@ async def test_a_page_out_of_sight_looks_again_whether_something_came(tmp_path: 
         await expect(page.page).to_have_title(re.compile("^● "))
 
 
-async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
+async def test_an_answer_is_stopped_by_a_button(browser: Browser, tmp_path: Path) -> None:
     """While the bot is at work the send button stops it; the text so far stays, marked."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         gate = world.model.gate()
         world.model.say("One, ", gate, "two.")
@@ -608,9 +632,11 @@ async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
         await page.shot("stopped")
 
 
-async def test_a_long_word_and_a_small_screen_are_no_trouble(tmp_path: Path) -> None:
+async def test_a_long_word_and_a_small_screen_are_no_trouble(
+    browser: Browser, tmp_path: Path
+) -> None:
     """The page never scrolls sideways, down to 320 px (WCAG 1.4.10); code and tables do by themselves."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(320, 740), dark=True)
         wide = "x" * 300
         world.model.say(f"{wide}\n\n```\n{wide}\n```\n\n| a | b |\n|---|---|\n| {wide} | 2 |\n")
@@ -629,10 +655,10 @@ async def test_a_long_word_and_a_small_screen_are_no_trouble(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("place", ["web", "console"])
 async def test_a_small_screen_without_a_connection_does_not_scroll_sideways(
-    place: str, tmp_path: Path
+    place: str, browser: Browser, tmp_path: Path
 ) -> None:
     """The state of the connection is then the longest text of the header."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(320, 740))
         await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
         await page.connected()

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.journeys.browsing import browsing
 from zeroclaw.host.control import request
@@ -39,9 +39,11 @@ window.addEventListener("pagehide", (event) => event.stopImmediatePropagation())
 SHOWN_AGAIN = "window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
 
 
-async def test_an_enter_that_ends_a_composed_word_sends_nothing(tmp_path: Path) -> None:
+async def test_an_enter_that_ends_a_composed_word_sends_nothing(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Japanese is written so: one Enter takes the word, the next sends the message."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.say("はい。")
         message = page.page.get_by_label("Message", exact=True)
@@ -53,9 +55,9 @@ async def test_an_enter_that_ends_a_composed_word_sends_nothing(tmp_path: Path) 
         await expect(page.own).to_have_text(["日本語"])
 
 
-async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
+async def test_a_half_written_message_is_there_again(browser: Browser, tmp_path: Path) -> None:
     """After a look at the console, and after a reload; but not once it is sent."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         message = page.page.get_by_label("Message", exact=True)
         await message.fill("one\ntwo\nthree")
@@ -74,9 +76,11 @@ async def test_a_half_written_message_is_there_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["web", "console"])
-async def test_who_logs_out_leaves_no_words_behind(place: str, tmp_path: Path) -> None:
+async def test_who_logs_out_leaves_no_words_behind(
+    place: str, browser: Browser, tmp_path: Path
+) -> None:
     """The next person in this tab would find the half-written message, and send the unsent one."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.route("**/messages", lambda route: route.abort())
         await page.say("an accusation")
@@ -93,9 +97,11 @@ async def test_who_logs_out_leaves_no_words_behind(place: str, tmp_path: Path) -
         world.page_errors.clear()  # the browser reports the 401
 
 
-async def test_the_unfinished_message_of_a_discarded_tab_is_restored(tmp_path: Path) -> None:
+async def test_the_unfinished_message_of_a_discarded_tab_is_restored(
+    browser: Browser, tmp_path: Path
+) -> None:
     """But not after it was sent, or it would be sent twice."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.add_init_script(NO_LAST_EVENT)
         await page.page.reload()
@@ -112,7 +118,9 @@ async def test_the_unfinished_message_of_a_discarded_tab_is_restored(tmp_path: P
         await expect(message).to_have_value("")
 
 
-async def test_a_message_that_a_busy_proxy_refuses_is_sent_again(tmp_path: Path) -> None:
+async def test_a_message_that_a_busy_proxy_refuses_is_sent_again(
+    browser: Browser, tmp_path: Path
+) -> None:
     """It stood there as refused, and was gone with a reload (P1)."""
     statuses = [429, 408, 425]
 
@@ -122,7 +130,7 @@ async def test_a_message_that_a_busy_proxy_refuses_is_sent_again(tmp_path: Path)
         else:
             await route.continue_()
 
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.route("**/messages", refuse_at_first)
         world.model.say("Hello.")
@@ -131,9 +139,9 @@ async def test_a_message_that_a_busy_proxy_refuses_is_sent_again(tmp_path: Path)
         world.page_errors.clear()  # the browser reports the three
 
 
-async def test_cells_of_a_spreadsheet_are_pasted_as_text(tmp_path: Path) -> None:
+async def test_cells_of_a_spreadsheet_are_pasted_as_text(browser: Browser, tmp_path: Path) -> None:
     """The clipboard has a picture of them too, which must not take the place of the text."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         message = page.page.get_by_label("Message", exact=True)
         is_pasted_by_the_browser = await message.evaluate(PASTE_CELLS)
@@ -141,9 +149,9 @@ async def test_cells_of_a_spreadsheet_are_pasted_as_text(tmp_path: Path) -> None
         await expect(page.page.locator("#chosen li")).to_have_count(0)
 
 
-async def test_a_refused_answer_leaves_the_card_usable(tmp_path: Path) -> None:
+async def test_a_refused_answer_leaves_the_card_usable(browser: Browser, tmp_path: Path) -> None:
     """The daemon does not send the card again, so nothing else would enable its buttons."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.call("shell", {"command": "true"}, round=0)
         world.model.say("Then not.", round=1)
@@ -157,9 +165,9 @@ async def test_a_refused_answer_leaves_the_card_usable(tmp_path: Path) -> None:
         await expect(page.cards).to_contain_text("denied by operator")
 
 
-async def test_a_reconnect_leaves_the_focus_in_the_reason(tmp_path: Path) -> None:
+async def test_a_reconnect_leaves_the_focus_in_the_reason(browser: Browser, tmp_path: Path) -> None:
     """Else the next keys would go nowhere, or scroll the page."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.call("shell", {"command": "true"}, round=0)
         world.model.say("Then not.", round=1)
@@ -175,9 +183,11 @@ async def test_a_reconnect_leaves_the_focus_in_the_reason(tmp_path: Path) -> Non
         await expect(page.cards.locator("q")).to_have_text("too much")
 
 
-async def test_another_answer_leaves_the_focus_where_it_is(tmp_path: Path) -> None:
+async def test_another_answer_leaves_the_focus_where_it_is(
+    browser: Browser, tmp_path: Path
+) -> None:
     """The card is drawn again, with all of its buttons."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         calls = (("shell", {"command": command}) for command in ("echo 1", "echo 2"))
         world.model.calls(*calls, round=0)
@@ -192,9 +202,11 @@ async def test_another_answer_leaves_the_focus_where_it_is(tmp_path: Path) -> No
         await expect(toggle).to_be_focused()
 
 
-async def test_a_button_that_disappears_passes_the_focus_on(tmp_path: Path) -> None:
+async def test_a_button_that_disappears_passes_the_focus_on(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Stop to Send at the end of an answer, and the way to the newest message to the conversation."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in(size=(700, 500))
         gate = world.model.gate()
         world.model.say("Line.\n\n" * 40, gate, "The end.")
@@ -211,18 +223,18 @@ async def test_a_button_that_disappears_passes_the_focus_on(tmp_path: Path) -> N
         await expect(page.page.locator("#scroller")).to_be_focused()
 
 
-async def test_a_countdown_is_not_read_aloud_every_second(tmp_path: Path) -> None:
+async def test_a_countdown_is_not_read_aloud_every_second(browser: Browser, tmp_path: Path) -> None:
     """The conversation is a live region; a timer in it is none."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.call("shell", {"command": "true"}, round=0)
         await page.say("look around")
         await expect(page.cards.get_by_role("timer")).to_contain_text("left")
 
 
-async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None:
+async def test_after_an_answer_the_keys_stay_at_its_card(browser: Browser, tmp_path: Path) -> None:
     """The pressed button is gone, and the keyboard would begin again at the top of the page."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         world.model.call("shell", {"command": "true"}, round=0)
         world.model.say("Then not.", round=1)
@@ -236,9 +248,11 @@ async def test_after_an_answer_the_keys_stay_at_its_card(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("place", ["web", "console"])
-async def test_going_back_after_logging_out_shows_nothing(place: str, tmp_path: Path) -> None:
+async def test_going_back_after_logging_out_shows_nothing(
+    place: str, browser: Browser, tmp_path: Path
+) -> None:
     """Safari keeps whole pages to go back to, in spite of the server's `no-store`."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         await page.page.goto(page.page.url.replace("/web/", f"/{place}/"))
         await world.follow(page.page)
@@ -251,10 +265,10 @@ async def test_going_back_after_logging_out_shows_nothing(place: str, tmp_path: 
         world.page_errors.clear()  # the browser reports each 401
 
 
-async def test_a_draft_to_one_bot_does_not_go_to_another(tmp_path: Path) -> None:
+async def test_a_draft_to_one_bot_does_not_go_to_another(browser: Browser, tmp_path: Path) -> None:
     """Two pages of one daemon, one after the other in one tab: each keeps its own words."""
     pages = {"first": {"kind": "web"}, "second": {"kind": "web"}}
-    async with browsing(tmp_path, channels=pages) as world:
+    async with browsing(browser, tmp_path, channels=pages) as world:
         page = await world.log_in()
         first, second = page.page.url, page.page.url.replace("/first/", "/second/")
         message = page.page.get_by_label("Message", exact=True)
@@ -274,10 +288,10 @@ async def test_a_draft_to_one_bot_does_not_go_to_another(tmp_path: Path) -> None
 
 
 async def test_a_message_whose_request_hangs_is_sent_again_after_a_reconnect(
-    tmp_path: Path,
+    browser: Browser, tmp_path: Path
 ) -> None:
     """A request on a broken tunnel gets no reply and no error, and others wait for it."""
-    async with browsing(tmp_path) as world:
+    async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
         requests: asyncio.Queue[Route] = asyncio.Queue()
         await page.page.route("**/messages", requests.put_nowait, times=1)

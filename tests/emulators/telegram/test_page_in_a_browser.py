@@ -1,15 +1,11 @@
 """The page in a real browser: both people see messages grow, and press their buttons."""
 
-from pathlib import Path
-
 import pytest
-from playwright.async_api import FilePayload, Locator, Page, async_playwright, expect
+from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 from telegram import Bot, ForceReply, InlineKeyboardButton, InlineKeyboardMarkup
 
 from tests.emulators.telegram.test_page import ANN, OLGA, open_page
-from tests.journeys.browsing import ARGUMENTS, CHROMIUM
-
-SHOTS = Path(__file__).parents[3] / "build" / "pages"
+from tests.journeys.browsing import SHOTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -32,11 +28,12 @@ async def answer(bot: Bot, text: str) -> None:
     await bot.get_updates(offset=update.update_id + 1, timeout=0)
 
 
-async def test_two_people_talk_with_a_bot() -> None:
+async def test_two_people_talk_with_a_bot(browser: Browser) -> None:
     """One writes and gets an answer; the other presses a button, sees a toast, and gives a reason."""
-    async with open_page() as (page, bot), async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        tab = await browser.new_page(viewport={"width": 1200, "height": 780})
+    async with (
+        open_page() as (page, bot),
+        await browser.new_page(viewport={"width": 1200, "height": 780}) as tab,
+    ):
         troubles: list[str] = []
         tab.on("pageerror", lambda error: troubles.append(str(error)))
         tab.on("console", lambda line: troubles.append(line.text))
@@ -79,7 +76,6 @@ async def test_two_people_talk_with_a_bot() -> None:
         await write(ann, "hello Olga")
         await expect(olga.locator(".name")).to_have_text("Ann")
         assert troubles == []
-        await browser.close()
 
 
 RICH = (
@@ -92,11 +88,9 @@ RICH = (
 )
 
 
-async def test_a_rich_message_is_drawn_as_what_it_is() -> None:
+async def test_a_rich_message_is_drawn_as_what_it_is(browser: Browser) -> None:
     """A table as a table, also while it is written; links only to pages. S2-06."""
-    async with open_page() as (page, bot), async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        tab = await browser.new_page()
+    async with open_page() as (page, bot), await browser.new_page() as tab:
         troubles: list[str] = []
         tab.on("pageerror", lambda error: troubles.append(str(error)))
         tab.on("console", lambda line: troubles.append(line.text))
@@ -118,14 +112,13 @@ async def test_a_rich_message_is_drawn_as_what_it_is() -> None:
         await expect(message.locator("caption")).to_have_text("C")
         await expect(message.locator(".formula")).to_have_text("y")
         assert troubles == []
-        await browser.close()
 
 
-async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album() -> None:
+async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album(
+    browser: Browser,
+) -> None:
     """As the app of the sender does it; other files come one by one. S2-01."""
-    async with open_page() as (page, bot), async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        tab = await browser.new_page()
+    async with open_page() as (page, bot), await browser.new_page() as tab:
         await tab.goto(page.emulated.page)
         ann = phone(tab, 0)
         await write(ann, "word " * 1000)
@@ -138,19 +131,15 @@ async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album() ->
         updates = await bot.get_updates(timeout=20)
         groups = [update.message.media_group_id for update in updates if update.message]
         assert groups == [None, None, "album-1", "album-1", None, None]
-        await browser.close()
 
 
 def _file(name: str, kind: str) -> FilePayload:
     return FilePayload(name=name, mimeType=kind, buffer=b"bytes")
 
 
-async def test_a_page_whose_emulator_ended_says_so() -> None:
-    async with async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        tab = await browser.new_page()
+async def test_a_page_whose_emulator_ended_says_so(browser: Browser) -> None:
+    async with await browser.new_page() as tab:
         async with open_page() as (page, _):
             await tab.goto(page.emulated.page)
             await expect(tab.locator("#bot")).to_have_text("no bot asks for messages")
         await expect(tab.locator("#bot")).to_have_text("the emulator has ended")
-        await browser.close()
