@@ -25,7 +25,7 @@ def with_config(function: C) -> C:
     return click.option(
         "--config",
         callback=noted_path,
-        type=click.Path(),
+        type=click.Path(readable=False),
         metavar="PATH",
         help="The configuration file. Default: $ZEROCLAW_CONFIG, or "
         "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, or built-in defaults.",
@@ -37,7 +37,7 @@ def with_places(function: C) -> C:
     data_dir = click.option(
         "--data-dir",
         callback=noted_path,
-        type=click.Path(),
+        type=click.Path(readable=False),
         metavar="PATH",
         help="The data directory, instead of the configured one.",
     )

@@ -245,7 +245,7 @@ async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, o
     except TimeoutError as error:
         message = (
             f"the zeroclaw in `{directory}` does not answer within {ANSWER_S:g} s, but may still be at "
-            "work; restart it if `zeroclaw status` gets no answer either"
+            "work; restart it if `zeroclaw doctor` gets no answer either"
         )
         raise DaemonUnreachable(message) from error
     except ConnectionError:

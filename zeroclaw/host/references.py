@@ -85,7 +85,8 @@ def _value(reference: SecretReference, environment: Mapping[str, str]) -> str | 
 def _from_environment(name: str, environment: Mapping[str, str]) -> str | _Fault:
     value = environment.get(name)
     if value is None:
-        return _Fault(f"environment variable `{name}` is not set; set it")
+        remedy = "leave out the `$`" if name.startswith("$") else "set it"
+        return _Fault(f"environment variable `{name}` is not set; {remedy}")
     return value or _Fault(f"environment variable `{name}` is empty; give it a value")
 
 

@@ -359,6 +359,13 @@ def test_a_finding_is_judged(check: str, facts: Facts, verdict: Verdict, text: s
     assert verdicts_of(check, facts)[0] == (verdict, text)
 
 
+@pytest.mark.parametrize("facts", [replace(WELL, store="broken"), Facts(now=NOW, version="")])
+def test_an_unread_store_is_not_said_to_be_well(facts: Facts) -> None:
+    """It may hold a halt, which is why the bot is silent."""
+    (store,) = verdicts_of("store", facts)
+    assert (store[0], verdicts_of("halt", facts)) == ("fail", [])
+
+
 def test_a_broken_configuration_leaves_the_need_for_a_sandbox_open() -> None:
     """It is unknown which tools it enables."""
     lines = run_checks(replace(WELL, sandbox=None, enabled=None))

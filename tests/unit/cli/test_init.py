@@ -7,8 +7,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -17,6 +16,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tests.emulators.model_server import ModelServer
+from tests.fakes.unprivileged import unprivileged
 from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli import root
 from zeroclaw.cli.configuration import TrialResult
@@ -87,18 +87,6 @@ async def run(*arguments: str) -> tuple[int, str, str]:
     """Run a command on a thread, since it runs its own event loop."""
     done = await asyncio.to_thread(CliRunner().invoke, root, ["init", *arguments])
     return done.exit_code, done.stdout, done.stderr
-
-
-@contextmanager
-def unprivileged() -> Generator[None]:
-    """Run as another user than root, who could enter every directory."""
-    user = os.geteuid()
-    other = user or 65_533
-    os.setresuid(other, other, user)
-    try:
-        yield
-    finally:
-        os.setresuid(user, user, user)
 
 
 def text_of(path: Path) -> str:

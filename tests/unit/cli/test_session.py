@@ -35,6 +35,7 @@ from zeroclaw import (
     Said,
     TranscriptItem,
 )
+from zeroclaw.cli.chat import talk
 from zeroclaw.cli.chat.connection import STREAM, Link
 from zeroclaw.cli.chat.pipe import Pipe
 from zeroclaw.cli.chat.screen import View
@@ -684,6 +685,17 @@ async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None
     async with control_socket(tmp_path):
         with pytest.raises(NeedsOperator, match=r"set `channels\.terminal\.enabled` to true"):
             await Sitting(tmp_path, bot).run()
+
+
+async def test_a_daemon_that_hangs_does_not_hang_a_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It accepts the connection, and then says nothing (P10)."""
+    monkeypatch.setattr("zeroclaw.host.control.ANSWER_S", 0.0)
+    async with control_socket(tmp_path) as control:
+        control.call("status", lambda _: asyncio.Future[Status]())
+        with pytest.raises(DaemonUnreachable, match="does not answer within"):
+            await talk(tmp_path)
 
 
 async def test_a_message_without_a_connection_waits_for_the_next_one(tmp_path: Path) -> None:

@@ -119,6 +119,11 @@ def test_without_a_daemon_sessions_end_in_their_file(tmp_path: Path) -> None:
     assert run("logout", "--data-dir", str(tmp_path)) == (0, "no browser was logged in\n", "")
 
 
+def unreadable(path: str, mode: int) -> bool:
+    """No access to any path."""
+    return False
+
+
 @pytest.mark.parametrize("command", ["logout", "halt", "status"])
 async def test_another_users_daemon_is_not_taken_for_none(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
@@ -130,6 +135,7 @@ async def test_another_users_daemon_is_not_taken_for_none(
     async with daemon(tmp_path, command, {"sessions": 1}) as calls:
         me = os.getuid()
         monkeypatch.setattr(os, "getuid", lambda: me + 1)
+        monkeypatch.setattr(os, "access", unreadable)
         code, out, err = await asyncio.to_thread(run, command, "--data-dir", str(tmp_path))
     assert (code, out, "try again as that user" in err, calls) == (3, "", True, [])
     assert await asyncio.to_thread(file.read_bytes) == stored

@@ -61,6 +61,9 @@ def test_a_missing_or_empty_variable_is_a_fault() -> None:
     reference = SecretReference(env="NAME")
 
     assert resolved(reference) == fault("environment variable `NAME` is not set; set it")
+    assert resolved(SecretReference(env="$NAME")) == fault(
+        "environment variable `$NAME` is not set; leave out the `$`"
+    )
     assert resolved(reference, {"NAME": ""}) == fault(
         "environment variable `NAME` is empty; give it a value"
     )

@@ -29,15 +29,18 @@ def command(place: Path) -> None:
     \b
     echo "What is on my list?" | zeroclaw chat
     """  # noqa: D301  the \b is click's
-    asyncio.run(_chat(place))
+    asyncio.run(talk(place))
 
 
-async def _chat(place: Path) -> None:
+async def talk(place: Path) -> None:
+    """Talk to the running daemon, or to one of this session's own."""
     from zeroclaw.cli.chat.own_daemon import DidNotStart, with_own_daemon
     from zeroclaw.cli.chat.session import converse
-    from zeroclaw.cli.client import is_running
+    from zeroclaw.cli.client import ask_if_running, is_running
+    from zeroclaw.host.answers import Status
 
-    if await is_running(place):
+    # Not `is_running`: a daemon that hangs still accepts connections.
+    if await ask_if_running(place, "status", Status):
         await converse(place)
         return
     if sys.stdin.isatty() and sys.stdout.isatty():

@@ -34,6 +34,7 @@ _ORDER = (
 )  # fmt: skip
 _MAX_SHOWN = 3
 _RESTART = "restart `zeroclaw run`"
+_UNKNOWN = "its data directory is unknown until the configuration is mended"
 
 
 class CheckResult(Value):
@@ -152,9 +153,9 @@ class Facts(Struct, kw_only=True):
     now: datetime
     version: str
     is_root: bool = False
-    status: Status | str = "its data directory is unknown until the configuration is mended"
+    status: Status | str = _UNKNOWN
     errors: Errors = Errors()
-    store: Health | str | None = None
+    store: Health | str | None = _UNKNOWN
     disk: Disk | None = None
     enabled: tuple[str, ...] | None = None
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -214,7 +215,9 @@ def _secrets(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _halt(facts: Facts) -> Iterator[CheckResult]:
-    if isinstance(facts.store, Health) and not (halt := facts.store.halt).over:
+    if isinstance(facts.store, str):
+        return  # unknown; `_store` says why
+    if facts.store and not (halt := facts.store.halt).over:
         text = f"everything was halted by {halt.by} {_ago(facts.now, halt.at)}"
         yield warn("halt", text, "`zeroclaw resume` goes on")
     else:

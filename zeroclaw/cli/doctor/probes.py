@@ -46,7 +46,7 @@ from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import model_file_of
 from zeroclaw.redact import without_credentials
 from zeroclaw.retention.disk import free_bytes
-from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
+from zeroclaw.stores.sqlite.files import has_database, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reader import open_read_only
 from zeroclaw.tools.attachments import try_reader
 
@@ -270,9 +270,9 @@ async def _sandbox(tools: ToolsSettings) -> str | None:
 
 async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     """Return the health of the store or why it can't be read, and the bytes that it uses."""
-    if not await asyncio.to_thread(is_there, data / FILE_NAME):
-        return None, 0
     try:
+        if not await asyncio.to_thread(has_database, data):
+            return None, 0
         await asyncio.to_thread(stored_keys, data, now=now, secret=b"")
         async with open_read_only(data) as store:
             return await health(store, now), await store.used_bytes()

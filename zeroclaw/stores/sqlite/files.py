@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import StoreUnusable, refused_as
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.places import LOCK, holder_of
 from zeroclaw.stores.sqlite.schema import Migration, migrate, number, schema_of, shipped
@@ -218,6 +218,16 @@ def open_for_reading(directory: Path, *, waits: bool = True) -> sqlite3.Connecti
     return connection
 
 
+def has_database(directory: Path) -> bool:
+    """Return whether a data directory has a database; blocks.
+
+    Raises:
+        StoreUnusable: This user can't look.
+    """
+    with refused_as(StoreUnusable, f"`{directory}` can't be read", "try again as its user"):
+        return (directory / FILE_NAME).exists()
+
+
 def check_is_there(directory: Path) -> None:
     """Refuse a data directory without a database that this release can read; blocks.
 
@@ -227,7 +237,7 @@ def check_is_there(directory: Path) -> None:
         StoreUnusable: One line that says what to do.
     """
     path, schema = directory / FILE_NAME, 0
-    if path.is_file():
+    if has_database(directory):
         with closing(open_for_reading(directory)) as connection:
             try:
                 schema = schema_of(connection, path, shipped())

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.unprivileged import unprivileged
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
     Opened,
+    has_database,
     has_wal_reset_bug,
     open_for_reading,
     open_for_writing,
@@ -156,6 +158,18 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
         f"`{path}` is not an SQLite database; move it away, or name another data directory"
     )
     assert path.read_text() == "my diary\n" * 1000
+
+
+def test_a_directory_of_another_user_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    """Otherwise `doctor` and `export` say there that nothing is stored yet (P10)."""
+    data = tmp_path / "data"
+    opened_and_closed(data)
+    data.chmod(0)
+    with unprivileged(), pytest.raises(StoreUnusable) as refused:
+        has_database(data)
+    data.chmod(0o700)
+    assert str(refused.value) == f"`{data}` can't be read: permission denied; try again as its user"
+    assert (has_database(data), has_database(tmp_path)) == (True, False)
 
 
 def test_another_programs_database_is_left_as_it_is(tmp_path: Path) -> None:
