@@ -28,6 +28,24 @@ async def answer(bot: Bot, text: str) -> None:
     await bot.get_updates(offset=update.update_id + 1, timeout=0)
 
 
+async def test_a_message_without_a_connection_stays_to_be_sent(browser: Browser) -> None:
+    """Nothing of it is lost, nor which message it replies to."""
+    async with open_page() as (page, bot), await browser.new_page() as tab:
+        await tab.goto(page.emulated.page)
+        ann = phone(tab, 0)
+        await bot.send_message(ANN, "why?", reply_markup=ForceReply())
+        await expect(ann.locator(".answering")).to_be_visible()
+        await tab.context.set_offline(offline=True)
+        await write(ann, "a long text")
+        await expect(ann.locator(".toast")).to_be_visible()
+        await expect(ann.locator("textarea")).to_have_value("a long text")
+        await tab.context.set_offline(offline=False)
+        await ann.locator("textarea").press("Enter")
+        await expect(ann.locator("li.own .text")).to_have_text("a long text")
+        await expect(ann.locator("li.own .quoted")).to_have_text("Zero: why?")
+        await expect(ann.locator("textarea")).to_have_value("")
+
+
 async def test_two_people_talk_with_a_bot(browser: Browser) -> None:
     """One writes and gets an answer; the other presses a button, sees a toast, and gives a reason."""
     async with (

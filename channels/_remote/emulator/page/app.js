@@ -86,29 +86,32 @@ class Phone {
     if (!text.trim()) return;
     const action = { do: "say", person: this.person.id, chat: this.chat, text };
     if (this.replyTo) action.reply_to = this.replyTo.id;
+    const original = this.replyTo;
     this.field.value = "";
     this.reply(null);
-    await this.act(action);
+    if (await this.act(action) || this.field.value) return;
+    this.field.value = text;
+    this.reply(original);
   }
 
   async attach(input) {
     const files = [...input.files];
+    input.value = ""; // so that the same file can be chosen again
     if (files.length === 0) return;
     const action = { person: this.person.id, chat: this.chat, caption: this.field.value };
     if (files.length > 1 && files.every(isPicture)) {
       const photos = [];
       for (const file of files) photos.push({ name: file.name, base64: await base64(file) });
-      await this.act({ ...action, do: "album", photos });
+      if (!await this.act({ ...action, do: "album", photos })) return;
     } else {
       for (const file of files) {
         const kind = isPicture(file) ? "photo" : "document";
         const content = { kind, name: file.name, media_type: file.type, base64: await base64(file) };
-        await this.act({ ...action, ...content, do: "file" });
+        if (!await this.act({ ...action, ...content, do: "file" })) return;
         action.caption = "";
       }
     }
     this.field.value = "";
-    input.value = "";
   }
 
   press(message, data) {
@@ -125,11 +128,14 @@ class Phone {
     this.field.focus();
   }
 
+  // Returns whether the emulator took it.
   async act(action) {
     try {
       await post(action);
+      return true;
     } catch (error) {
       this.toast(error.message);
+      return false;
     }
   }
 
