@@ -140,16 +140,16 @@ def late_for_people(waited_s: float, language: Language) -> str:
     return catalogue.ANSWERED_LATE.to(language, wait=span(waited_s))
 
 
-_MINUTE_S = 60
-
-
 def span(seconds: float) -> str:
-    """Return a duration, rounded up, at least a second: `40 s`, `3 min`, `5 h 10 min`."""
+    """Return a duration, rounded up, at least a second: `40 s`, `3 min`, `5 h 10 min`, `3 d 2 h`."""
     rounded = max(math.ceil(seconds), 1)
-    if rounded < 2 * _MINUTE_S:
+    if rounded < 2 * 60:
         return f"{rounded} s"
-    minutes = math.ceil(rounded / _MINUTE_S)
-    if minutes < 2 * _MINUTE_S:
+    minutes = math.ceil(rounded / 60)
+    if minutes < 2 * 60:
         return f"{minutes} min"
-    hours, rest = divmod(minutes, _MINUTE_S)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
+    if minutes < 48 * 60:
+        hours, rest = divmod(minutes, 60)
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    days, rest = divmod(math.ceil(minutes / 60), 24)
+    return f"{days} d {rest} h" if rest else f"{days} d"

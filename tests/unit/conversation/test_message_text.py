@@ -212,6 +212,7 @@ def test_a_long_wait_counts_from_when_it_was_written() -> None:
     [
         *((0, "1 s"), (0.2, "1 s"), (119, "119 s"), (119.5, "2 min"), (3600, "60 min")),
         *((7100, "119 min"), (7200, "2 h"), (7201, "2 h 1 min"), (86_400, "24 h")),
+        *((172_740, "47 h 59 min"), (172_800, "2 d"), (172_801, "2 d 1 h"), (34_560_000, "400 d")),
     ],
 )
 def test_a_span_is_rounded_up(seconds: float, text: str) -> None:

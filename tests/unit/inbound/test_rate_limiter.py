@@ -736,4 +736,4 @@ async def test_without_a_bound_all_is_answered_in_its_order(world: World) -> Non
             request.messages[-1].content.partition("\n")[2] for request in world.model.requests
         ]
         assert texts == ["3 days", "2 days", "1 days"]
-        assert house.texts()[0] == "ok\n\n_Answered 72 h after it was written._"
+        assert house.texts()[0] == "ok\n\n_Answered 3 d after it was written._"
