@@ -6,6 +6,8 @@ time-outs; the caller does.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import PurePath
+from traceback import walk_tb
 from typing import TypeVar
 
 from zeroclaw.errors import ZeroclawError
@@ -32,6 +34,14 @@ class Raised(Value):
         if isinstance(self.error, ZeroclawError):
             return str(self.error)
         return f"raised {type(self.error).__name__}"
+
+
+def place_of(error: Exception) -> str:
+    """Return where an error was raised, ` at file.py:7`; empty if it never was."""
+    frames = ((frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__))
+    # The import of a missing module fails in Python's own frozen code.
+    places = [f" at {PurePath(file).name}:{line}" for file, line in frames if file[0] != "<"]
+    return places[-1] if places else ""
 
 
 async def call(function: Callable[[], Awaitable[T]]) -> T | Raised:

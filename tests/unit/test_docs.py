@@ -48,6 +48,7 @@ from zeroclaw import (
     ToolContext,
 )
 from zeroclaw.cli import COMMANDS, load_command
+from zeroclaw.cli.models.trial import try_and_close
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.context.providers import ContextProviders
@@ -176,6 +177,12 @@ def provider(installed: Path) -> Provider:
     found = plugins.load(plugins.PROVIDERS, "echo", key="provider.kind")
     assert callable(found)
     return cast("Provider", found(parse("").provider, None))
+
+
+async def test_the_providers_window_has_a_source(provider: Provider) -> None:
+    """A provider need not say where it knows the window from."""
+    trial = await try_and_close(provider, is_brief=True)
+    assert trial.window == "10,000 tokens, says its provider"
 
 
 @pytest.mark.parametrize(

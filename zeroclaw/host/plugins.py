@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from zeroclaw.errors import ConfigError, ZeroclawError
-from zeroclaw.foreign import Raised, call_now
+from zeroclaw.foreign import Raised, call_now, place_of
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def packages_needed(name: str, *further_extras: str) -> str:
 def _imported(load: Callable[[], object], prefix: str) -> object:
     target = call_now(load)
     if isinstance(target, Raised):
-        fault = f"{prefix} can't be loaded ({target.line}); is its extra installed?"
+        fault = f"{prefix} can't be loaded ({target.line}{place_of(target.error)}); is its extra installed?"
         raise ConfigError((fault,)) from target.error
     return target
 
@@ -102,5 +102,5 @@ def opened(opener: Callable[[], T], name: str, *, key: str) -> T:
         return result
     if isinstance(result.error, ZeroclawError):
         raise result.error
-    fault = f"{key}: `{name}` can't be opened (it {result.line})"
+    fault = f"{key}: `{name}` can't be opened (it {result.line}{place_of(result.error)})"
     raise ConfigError((fault,)) from result.error

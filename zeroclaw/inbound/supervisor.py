@@ -17,8 +17,6 @@ operators. An unavailable store is not such a fault: the channel waits for it.
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import PurePath
-from traceback import walk_tb
 from typing import Literal
 
 from zeroclaw.backoff import BackOff
@@ -35,7 +33,7 @@ from zeroclaw.errors import (
     ZeroclawError,
     first_of,
 )
-from zeroclaw.foreign import Raised, call
+from zeroclaw.foreign import Raised, call, place_of
 from zeroclaw.host.answers import ChannelSeen
 from zeroclaw.host.clock import begin_in
 from zeroclaw.recent import Recent
@@ -265,13 +263,4 @@ def fault_line(error: Exception) -> str:
     """Return an error as one line; of a foreign one only its type, as its text may hold a secret."""
     if isinstance(error, ZeroclawError | RuntimeError):
         return str(error)
-    return f"a fault in its code ({type(error).__name__}{_place(error)})"
-
-
-def _place(error: Exception) -> str:
-    """Return the file name and line of an error, which contain no secret."""
-    frames = list(walk_tb(error.__traceback__))
-    if not frames:
-        return ""
-    frame, line = frames[-1]
-    return f" at {PurePath(frame.f_code.co_filename).name}:{line}"
+    return f"a fault in its code ({type(error).__name__}{place_of(error)})"

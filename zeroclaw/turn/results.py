@@ -14,7 +14,7 @@ from functools import partial
 
 from zeroclaw.config.model import CurrentConfig
 from zeroclaw.errors import ToolFailed
-from zeroclaw.foreign import Raised
+from zeroclaw.foreign import Raised, place_of
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import Action, Frozen, freeze
 from zeroclaw.gate.receipt_keys import Keys
@@ -149,9 +149,9 @@ class Results(Struct, eq=False, kw_only=True):
                 text, blob, note = await self._cap(action.conversation, returned.line)
                 content = f"`{action.tool}` failed: {text}{note}"
                 return self._sign(action, "failed", content, at, blob=blob)
-            case Raised():
-                text = f"`{action.tool}` failed: a fault in the tool's own code, it {returned.line}"
-                return self._sign(action, "failed", text, at)
+            case Raised(error=error):
+                fault = f"a fault in the tool's own code, it {returned.line}{place_of(error)}"
+                return self._sign(action, "failed", f"`{action.tool}` failed: {fault}", at)
             case TimedOut(after_s=after_s):
                 text = f"`{action.tool}` was stopped: it took longer than {after_s:g} s"
                 duration = catalogue.SECONDS.about(number=f"{after_s:g}")

@@ -304,8 +304,11 @@ def test_a_channel_without_its_packages_says_where_they_are_named(
 
 
 BROKEN_PACKAGES = {
-    "tools.osprey: `osprey` is installed but can't be loaded": ("tools", "raise RuntimeError\n"),
-    "tools.osprey: `osprey` can't be opened (it raised TypeError)": (
+    "tools.osprey: `osprey` is installed but can't be loaded (raised RuntimeError at osprey.py:4)": (
+        "tools",
+        "raise RuntimeError\n",
+    ),
+    "tools.osprey: `osprey` can't be opened (it raised TypeError at ": (
         "tools",
         "def tools(): return own\n",
     ),

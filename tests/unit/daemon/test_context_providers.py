@@ -32,6 +32,9 @@ def broken() -> tuple[FixedText, ...]:
     raise RuntimeError("no network")
 
 
+BROKEN_AT = f"test_context_providers.py:{broken.__code__.co_firstlineno + 1}"
+
+
 def installed(path: Path, monkeypatch: pytest.MonkeyPatch, functions: Iterable[str]) -> None:
     lines = [f"{function} = {__name__}:{function.partition('_')[0]}" for function in functions]
     install(path, monkeypatch, "\n".join(("[zeroclaw.context_providers]", *lines)))
@@ -50,7 +53,7 @@ def test_context_providers_of_other_packages_are_opened(
     [
         (["feed", "feed_too"], "`feed` is a context provider already; uninstall one of the two"),
         (["ours"], "`rules` is a context provider already; uninstall one of the two"),
-        (["broken"], "`broken` can't be opened (it raised RuntimeError)"),
+        (["broken"], f"`broken` can't be opened (it raised RuntimeError at {BROKEN_AT})"),
     ],
 )
 def test_a_duplicate_name_and_a_failing_provider_are_faults(

@@ -67,7 +67,11 @@ async def test_a_result_is_data_with_a_receipt(world: World) -> None:
             "failed",
         ),
         (ToolFailed(f"no, {SECRET}"), "`look` failed: no, ", "failed"),
-        (ValueError(SECRET), "`look` failed: a fault in the tool's own code, it raised ", "failed"),
+        (
+            ValueError(SECRET),
+            "`look` failed: a fault in the tool's own code, it raised ValueError at test_tool_calls.py:",
+            "failed",
+        ),
         (TimeoutError(), "`look` failed: a fault in the tool's own code, it raised ", "failed"),
     ],
 )

@@ -158,7 +158,8 @@ async def try_and_close(
         facts = provider.facts
         trial.counted_by = facts.counted_by
         if facts.context_tokens is not None:
-            trial.window = f"{facts.context_tokens:,} tokens, says {facts.context_from}"
+            source = facts.context_from or "its provider"
+            trial.window = f"{facts.context_tokens:,} tokens, says {source}"
         trial.answer = await _play(provider, BRIEF if is_brief else ANSWER, clock)
         if is_brief or not trial.answers:
             return trial
