@@ -40,7 +40,9 @@ def place_of(error: Exception) -> str:
     """Return where an error was raised, ` at file.py:7`; empty if it never was."""
     frames = ((frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__))
     # The import of a missing module fails in Python's own frozen code.
-    places = [f" at {PurePath(file).name}:{line}" for file, line in frames if file[0] != "<"]
+    places = [
+        f" at {PurePath(file).name}:{line}" for file, line in frames if not file.startswith("<")
+    ]
     return places[-1] if places else ""
 
 
