@@ -178,19 +178,21 @@ class SlackChannel:
         decoded: Decoded | Skipped = Skipped(reason=_OTHER_KIND)
         if envelope.kind == "events_api":
             data = inner(payload, "event")
-            event_id = text(payload, "event_id")[:100]
-            if text(data, "type") not in (_OPENED if self._settings.prompts else _OPENED[:1]):
-                is_mention = text(data, "type") == "app_mention"
-                lane = f"mention/{event_id}" if is_mention else decode.chat_of(data)
+            kind, event_id = text(data, "type"), text(payload, "event_id")[:100]
+            if kind == "agent_session_stopped":
+                decoded = decode.stopped(data, self._bot, event_id)
+            elif kind in (_OPENED if self._settings.prompts else _OPENED[:1]):
+                decoded = decode.opened(data, self._bot, event_id)
+            else:
+                lane = f"mention/{event_id}" if kind == "app_mention" else decode.chat_of(data)
                 return lane, Event(envelope=envelope, data=data, event_id=event_id)
-            decoded = decode.opened(data, self._bot, event_id)
         elif envelope.kind == "interactive":
             decoded = decode.pressed(payload, self._bot, self._reading)
         elif envelope.kind == "slash_commands":
             decoded = decode.slash(payload, self._bot)
         if isinstance(decoded, Skipped):
             return "", Event(envelope=envelope)
-        # Presses do not wait for the messages of their chat.
+        # Presses and the like do not wait for the messages of their chat.
         return f"press/{decoded.envelope.sender.id}", Event(envelope=envelope, decoded=decoded)
 
     async def _take(
@@ -235,11 +237,11 @@ class SlackChannel:
         if self._bot.channels != "mentioned" or chat.startswith(DIRECT) or not is_ts(thread):
             return None
         address = decode.address_of(self._bot, chat, thread)
-        known = self._joined.get(_thread_key(address))
+        known = self._joined.get(address.key())
         if known is None:
             is_recent = thread in self._reading.get(chat, Reading()).threads
             known = is_recent or bool(await self._context.transcript(address, ""))
-            self._joined[_thread_key(address)] = known
+            self._joined[address.key()] = known
         return known
 
     async def _above(self, chat: str, event: Json) -> Above:
@@ -263,8 +265,8 @@ class SlackChannel:
         if (read := envelope.position) is not None and not isinstance(admission, Ignored):
             self._set_reading(read.scope, read.cursor)
             if envelope.message and address.thread:
-                self._joined[_thread_key(address)] = True
-                self._writers[_thread_key(address)] = envelope.sender.id
+                self._joined[address.key()] = True
+                self._writers[address.key()] = envelope.sender.id
         if envelope.message and address.direct and channel:
             self._direct[address.chat] = channel
 
@@ -298,10 +300,10 @@ class SlackChannel:
         """
         address, body = envelope.address, envelope.body
         if isinstance(body, Membership):
-            self._untitled[_thread_key(address)] = address.thread is not None
+            self._untitled[address.key()] = address.thread is not None
             prompts = [{"title": p[:MAX_PROMPT], "message": p} for p in self._settings.prompts]
             method, shown = "setSuggestedPrompts", {"prompts": prompts}
-        elif isinstance(body, Said) and self._untitled.pop(_thread_key(address), False):
+        elif isinstance(body, Said) and self._untitled.pop(address.key(), False):
             method, shown = "setTitle", {"title": " ".join(body.wrote.split())[:MAX_TITLE]}
         else:
             return
@@ -380,8 +382,7 @@ class SlackChannel:
 
     async def _begin_stream(self, to: Address, outgoing: Outgoing) -> str:
         """Begin a stream for a draft in a thread and return its id; empty if it can't be streamed."""
-        writer = self._writers.get(_thread_key(to), "")
-        person = to.chat.removeprefix(DIRECT) if to.direct else writer
+        person = to.chat.removeprefix(DIRECT) if to.direct else self._writers.get(to.key(), "")
         is_posted = outgoing.plain or not outgoing.draft or self._settings.drafts == "edited"
         if is_posted or self._valid(to).thread is None or not person:
             return ""
@@ -644,10 +645,6 @@ def _card_body(outcome: Outcome, link: str) -> dict[str, object]:
 
 def _metadata(key: str) -> Mapping[str, object]:
     return {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}}
-
-
-def _thread_key(place: Address) -> str:
-    return f"{place.chat}/{place.thread}"
 
 
 def _order(message: Json) -> tuple[int, str]:

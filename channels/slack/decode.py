@@ -472,3 +472,16 @@ def slash(payload: Json, bot: Bot) -> Decoded | Skipped:
     is_word = name.isascii() and name.isalpha()
     body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")
     return _decoded(user, address_of(bot, chat, ""), body, f"slash/{trigger[:200]}")
+
+
+def stopped(event: Json, bot: Bot, event_id: str) -> Decoded | Skipped:
+    """Decode a press of the stop button that Slack shows while the bot works in a thread: `/stop`.
+
+    See "agent_session_stopped", docs.slack.dev, read 2026-11.
+    """
+    user, channel, thread = (text(event, key) for key in ("user", "channel", "thread_ts"))
+    if not is_id(user) or not is_id(channel) or not is_ts(thread):
+        return Skipped(reason="nothing to stop")
+    chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
+    address = address_of(bot, chat, thread)
+    return _decoded(user, address, Command(name="stop"), f"event/{event_id}")

@@ -11,7 +11,7 @@ lost.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 from channels._remote.fields import Json, inner, integer, text
 from channels._remote.http import CONNECT_S, Socket
@@ -70,8 +70,7 @@ class SocketMode:
     async def _connect(self) -> ConnectionEnd:
         # Slack keeps events for the next connection only if the first attempt succeeds.
         was_planned, self._was_planned = self._was_planned, False
-        socket = await self._calls.connect()
-        try:
+        async with aclosing(await self._calls.connect()) as socket:
             count = await self._await_greeting(socket)
             self._socket = socket
             self._on_up(not was_planned)
@@ -79,9 +78,6 @@ class SocketMode:
             if count > 1 and was_planned is not False:
                 await self._warn_of_others(count)
             self._was_planned = await self._hear(socket)
-        finally:
-            self._socket = None
-            await socket.aclose()
         return ConnectionEnd(reason="closed", was_up=True, is_planned=self._was_planned)
 
     async def confirm(self, envelope: SlackEnvelope) -> None:

@@ -131,6 +131,8 @@ class Streams:
             await self._calls.call(method, arguments)
             is_open = end is None
         except ChannelRejected:
+            # Slack may have stopped it for a person, and shows that the bot works until it is ended.
+            await self.stop(stream.channel, ts)
             return False
         finally:
             if not is_open:

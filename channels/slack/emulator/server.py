@@ -381,6 +381,15 @@ class Person:
         await action.dispatch()
         return action
 
+    async def stops(self, channel: str, thread: str) -> UserAction:
+        """Press the stop button that Slack shows while the bot works in a thread."""
+        place = {"channel": channel, "thread_ts": thread}
+        place |= {"streaming_message_ts": list(self.server.streams)}
+        self.server.end_streams()
+        action = self.server.event({"type": "agent_session_stopped", "user": self.id, **place})
+        await action.dispatch()
+        return action
+
     async def commands(self, text: str, *, channel: str = "") -> UserAction:
         """Use the app's slash command."""
         payload: Json = {

@@ -337,6 +337,21 @@ def test_a_tombstone_in_a_direct_chat_is_a_deletion_there() -> None:
     assert (envelope(event).body, envelope(event).address) == (Deleted(message=TS), DIRECT)
 
 
+@pytest.mark.parametrize("field", ["user", "channel", "thread_ts"])
+def test_a_press_of_slacks_stop_button_is_a_command_in_its_thread(field: str) -> None:
+    press: Json = {"user": "UANN", "channel": "D1", "thread_ts": TS}
+    found = decode.stopped(press, ME, "Ev1")
+    assert found == Decoded(
+        envelope=Envelope(
+            address=replace(DIRECT, thread=TS),
+            sender=Sender(id="UANN", verified=True),
+            dedup=("event/Ev1",),
+            body=Command(name="stop"),
+        )
+    )
+    assert isinstance(decode.stopped({**press, field: "?"}, ME, "Ev1"), Skipped)
+
+
 # --- presses, forms, commands ------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from zeroclaw import (
     Address,
     ChannelRejected,
     CheckedReceipt,
+    Command,
     DeliveryUnknown,
     MessageRef,
     Outgoing,
@@ -123,6 +124,22 @@ async def test_a_stream_that_slack_has_ended_continues_as_edits() -> None:
         slack.end_streams()
         await bot.channel.edit(last, bot.message("and so on", "k2"))
         assert texts(slack, team) == ["one two", "and so on"]
+
+
+async def test_slacks_own_stop_button_stops_the_turn_of_its_thread() -> None:
+    """Slack shows it while the bot works, and stops the stream, but leaves it open (P1)."""
+    desk = Desk()
+    async with SlackServer() as slack, running(slack, desk.admit) as bot:
+        ann = await slack.person()
+        team = await slack.channel(ann)
+        to = await ask(slack, desk, ann, team)
+        ref = await bot.channel.send(to, draft(bot, "Hel"))
+        await (await ann.stops(team, str(to.thread))).confirmed.wait()
+        stop = desk.stored[-1]
+        assert (stop.body, stop.address, stop.sender.id) == (Command(name="stop"), to, ann.id)
+        await bot.channel.edit(ref, bot.message("Hel (stopped)"))
+        assert writes(slack)[-2:] == ["chat.stopStream", "chat.update"]
+        assert texts(slack, team) == ["Hel (stopped)"]
 
 
 @pytest.mark.parametrize(
