@@ -76,12 +76,11 @@ async def look(
         for message in seen
         if snowflake(message, "id") not in apart and _matches(message, sent, rest.account)
     ]
-    is_same = [text(message, "content").strip() == sent.content.strip() for message in matches]
+    same = [found for found in matches if text(found, "content").strip() == sent.content.strip()]
     if matches:
-        best = is_same.index(True) if True in is_same else 0
-        log("lost_message_found", pages=pages_read + 1, as_sent=is_same[best])
-        ref = MessageRef(address=to, message=snowflake(matches[best], "id"))
-        return LookupResult(ref=ref), is_same[best]
+        log("lost_message_found", pages=pages_read + 1, as_sent=bool(same))
+        ref = MessageRef(address=to, message=snowflake((same or matches)[0], "id"))
+        return LookupResult(ref=ref), bool(same)
     if len(page) < PAGE or len(seen) < len(page):
         # Messages sent from now on come after all of these, so their lookup can start here.
         return LookupResult(since=snowflake(seen[-1], "id") if seen else mark), False

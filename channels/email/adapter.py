@@ -76,8 +76,8 @@ class EmailChannel:
         """
         self._settings = settings = context.settings_as(EmailSettings)
         self._context, self.name, self.capabilities = context, context.name, CAPABILITIES
-        directory, now = context.directory, context.clock.monotonic
-        logins = Logins(context.name, settings, context.secrets, directory, now)
+        directory, self._monotonic = context.directory, context.clock.monotonic
+        logins = Logins(context.name, settings, context.secrets, directory, self._monotonic)
         self._account, self._sender = Account(logins), Sender(logins)
         self._progress_file = TextFile(directory, "read-up-to")
         self._retries_file = TextFile(directory, "held")
@@ -116,7 +116,7 @@ class EmailChannel:
         positions = [position for position in (committed, noted) if position is not None]
         suffix = re.escape(f" {validity} {self._settings.mailbox}")
         rows = re.findall(rf"(?m)^(\d+) (\d+){suffix}$", await self._retries_file.read())
-        retry_at = self._context.clock.monotonic() + RETRY_S
+        retry_at = self._monotonic() + RETRY_S
         # Any connection may break once, so a mail that failed only once is fetched at once.
         self._retries = {int(uid): (int(n), retry_at if n > "1" else 0.0) for uid, n in rows}
         if committed is not None and committed.uid and committed.validity == validity:
@@ -147,7 +147,7 @@ class EmailChannel:
     async def _read_new(self, mailbox: Mailbox, progress: Progress, admit: Admit) -> Progress:
         """Process new mails and due retries, one at a time, by UID; return the new progress."""
         for uid in sorted({*await mailbox.newer(progress.uid), *self._retries}):
-            if self._retries.get(uid, (0, 0.0))[1] <= self._context.clock.monotonic():
+            if self._retries.get(uid, (0, 0.0))[1] <= self._monotonic():
                 fetched = await self._fetch(mailbox, uid)
                 while fetched is not None and not await self._process(mailbox, fetched, admit):
                     await self._context.clock.sleep(STORE_RETRY_S)
@@ -173,8 +173,7 @@ class EmailChannel:
         except ChannelUnavailable as error:
             lost, reason = None if isinstance(error, CommandRefused) else error, str(error)
         if tries < MAX_TRIES:
-            wait_s = RETRY_S * 2 ** (tries - 1)
-            self._retries[uid] = (tries, self._context.clock.monotonic() + wait_s)
+            self._retries[uid] = (tries, self._monotonic() + RETRY_S * 2 ** (tries - 1))
         self._context.log("mail_not_fetched", uid=uid, tries=tries, reason=reason, level="warning")
         if tries == NOTIFY_AFTER:
             await self._context.tell(MAIL_NOT_GIVEN.about(channel=self.name))

@@ -44,9 +44,8 @@ class Messages:
     def __init__(self, account: Account, settings: TelegramSettings, log: Log) -> None:
         """Send nothing yet."""
         self.is_rich = settings.rich
-        self._account = account
         self._previews: Json = {"is_disabled": not settings.link_previews}
-        self._log = log
+        self._account, self._log = account, log
         self._refused: deque[str] = deque(maxlen=MAX_REFUSED)
 
     async def post(self, to: Address, styled: Styled, *, reply_to: str = "") -> MessageRef:
