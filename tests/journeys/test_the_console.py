@@ -31,7 +31,7 @@ class Console:
     @property
     def notice(self) -> Locator:
         """The result of the last form."""
-        return self.page.locator("#told")
+        return self.page.locator("#result")
 
     def button(self, name: str) -> Locator:
         """Find a button by its label."""

@@ -37,9 +37,7 @@ async def _demo(*, auto: bool) -> None:
             "runtime": {"grace_s": 0.5},
         }
         if not auto:
-            click.echo(
-                "a script plays the model; when it asks for your approval, press a and Enter"
-            )
+            click.echo("a script plays the model; when it asks for approval, press a and Enter")
         try:
             await with_temporary_daemon(
                 tables,

@@ -77,7 +77,7 @@ def page(
             "main",
             tag("h1", name),
             *_halted(state),
-            tag("p", coded(state.result), id="told", role="status", hidden=not state.result),
+            tag("p", coded(state.result), id="result", role="status", hidden=not state.result),
             *main,
             id="main",
             tabindex=-1,

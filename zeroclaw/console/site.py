@@ -85,7 +85,7 @@ class Site:
         return self._files.get(section) or await self._page(section, query)
 
     async def _page(self, section: str, query: Fields) -> Response:
-        result = self._results.pop(query.get("told", ""), "")
+        result = self._results.pop(query.get("result", ""), "")
         try:
             async with self._slots:
                 body, status = await self._sections.page(section, query, result=result)
@@ -119,7 +119,7 @@ class Site:
         key = self._context.inbound.ids.token()
         self._results[key] = result
         chain = f"&of={quote(fields['check'])}" if fields.get("check") else ""
-        url = f"{self._context.paths.to(section)}?told={key}{chain}"
+        url = f"{self._context.paths.to(section)}?result={key}{chain}"
         return RedirectResponse(url, status_code=303)
 
     # --- changes ---------------------------------------------------------------------------------

@@ -158,13 +158,13 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "channels",
         with_channel("starting", seconds=90),
         "fail",
-        f"`web` starting for 1 min; {CHANNEL_LATER}",
+        f"`web` starting for 90 s; {CHANNEL_LATER}",
     ),
     (
         "channels",
         with_channel("waiting", seconds=-9, reason="no route"),
         "fail",
-        f"`web` waiting for 0 s: no route; {CHANNEL_LATER}",
+        f"`web` waiting for 1 s: no route; {CHANNEL_LATER}",
     ),
     (
         "channels",
@@ -230,7 +230,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "approvals",
         with_store(pending=1, next_deadline_at=NOW + timedelta(hours=1)),
         "warn",
-        "1 to answer, first to expire in 1 h; `/pending` in an approver's chat lists them",
+        "1 to answer, first to expire in 60 min; `/pending` in an approver's chat lists them",
     ),
     (
         "approvals",

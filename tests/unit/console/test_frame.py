@@ -40,12 +40,12 @@ def test_a_section_shows_how_many_items_wait() -> None:
 
 def test_a_page_shows_the_halt_and_the_result_of_a_form() -> None:
     calm = parsed(page(PATHS, "audit", CALM).decode())
-    assert "hidden" in calm.by_id("told").attributes
+    assert "hidden" in calm.by_id("result").attributes
     state = PageState(waiting={}, halted=HOSTILE, result="approved: `shell`")
     shown = parsed(page(PATHS, "audit", state).decode())
     assert f"Halted by {HOSTILE}" in shown.by_id("main").text
-    assert "hidden" not in shown.by_id("told").attributes
-    assert shown.by_id("told").words == "approved: shell"
+    assert "hidden" not in shown.by_id("result").attributes
+    assert shown.by_id("result").words == "approved: shell"
     assert faults(shown) == []
 
 

@@ -133,7 +133,7 @@ async def test_an_approval_is_answered_from_the_page_through_ingress(world: Worl
         assert card.every("h3")[0].words.startswith("poke")
         assert "Approvals 1 waiting" in page.by_id("sections").words
         page = await visitor.send(answer_of(page), "Approve once")
-        assert page.by_id("told").words == "approved: poke"
+        assert page.by_id("result").words == "approved: poke"
         assert "approved poke" in page.by_id("ended").words
         assert house.endings() == [("approved", "operator")]
         assert house.texts("ben")[-1] == "done"
@@ -186,7 +186,7 @@ async def test_a_late_answer_shows_the_outcome(world: World) -> None:
         form = answer_of(await visitor.page("approvals"))
         await visitor.house.press("deny")
         page = await visitor.send(form, "Approve once")
-        assert page.by_id("told").words == "already denied by Ada"
+        assert page.by_id("result").words == "already denied by Ada"
         assert world.poke.runs == []
 
 
@@ -195,7 +195,7 @@ async def test_an_answer_to_an_unknown_request_says_so(world: World) -> None:
         await request_poke(visitor.house)
         form = answer_of(await visitor.page("approvals"))
         page = await visitor.send(form, "Approve once", approval="nobody-asks")
-        assert page.by_id("told").words == "nobody asks this any more"
+        assert page.by_id("result").words == "nobody asks this any more"
 
 
 async def test_a_grant_is_listed_and_revoked(world: World) -> None:
@@ -210,7 +210,7 @@ async def test_a_grant_is_listed_and_revoked(world: World) -> None:
         assert "in chat/ben" in row.words
         page = await visitor.send(row.every("form")[0])
         assert "Nothing is granted" in page.words
-        assert page.by_id("told").words.endswith("revoked; poke asks again.")
+        assert page.by_id("result").words.endswith("revoked; poke asks again.")
         assert await house.rows(RowKind.GRANT) == ()
 
 
@@ -227,7 +227,7 @@ async def test_people_are_revoked_and_admitted_again(world: World) -> None:
     async with visiting(world) as visitor:
         page = await visitor.page("people")
         page = await visitor.send(page.by_id("person-ben").every("form")[0], "Revoke")
-        assert "revoked: person:ben" in page.by_id("told").words
+        assert "revoked: person:ben" in page.by_id("result").words
         assert "revoked" in page.by_id("person-ben").words
         await visitor.house.say("anybody?", "ben")
         assert visitor.house.texts("ben") == []
@@ -249,7 +249,7 @@ async def test_a_pairing_request_is_listed_and_approved_by_its_code(world: World
         assert "chat:mallory" in page.by_id("asking").words
         form = page.by_id("strangers").every("form")[0]
         page = await visitor.send(form, who=code.lower())
-        assert page.by_id("told").words == "approved: chat:mallory"
+        assert page.by_id("result").words == "approved: chat:mallory"
         assert 'chat:mallory "Mallory"' in page.by_id("known-chat:mallory").words
 
 

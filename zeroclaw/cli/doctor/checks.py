@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
+from zeroclaw.conversation.message_text import span
 from zeroclaw.envelope import ConversationId
 from zeroclaw.host.answers import ChannelSeen, Errors, Status
 from zeroclaw.inbound.live_config import NEVER, Halt
@@ -418,11 +419,7 @@ def _ago(now: datetime, at: datetime) -> str:
 
 
 def _span(time: timedelta) -> str:
-    seconds = max(int(time.total_seconds()), 0)
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+    return span(time.total_seconds())
 
 
 def _mb(size: int) -> str:

@@ -122,7 +122,7 @@ function showPage(html, { isResult }) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
   if (!fresh.querySelector("main")) return;
   // The result of a form stays until the next form.
-  if (!isResult) received.set(byId("told"), fresh.getElementById("told").outerHTML);
+  if (!isResult) received.set(byId("result"), fresh.getElementById("result").outerHTML);
   mergeChildren(byId("sections"), fresh.getElementById("sections"));
   mergeChildren(byId("main"), fresh.querySelector("main"));
   // A restarted daemon has a new token; forms that were not replaced need it too.
@@ -162,7 +162,7 @@ async function refresh() {
   while (isRefreshWanted) {
     isRefreshWanted = false;
     try {
-      const response = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"), {
+      const response = await fetch(location.href.replace(/([?&])result=[^&]*&?/, "$1"), {
         signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
       if (response.ok || response.status === 404) showPage(await response.text(), { isResult: false });
