@@ -1,16 +1,18 @@
 """Reading on in a result that was cut: by offset, by word, and only in one's own conversation."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.loop_steps import loop_steps
 from tests.fakes.plain_tool import tool_context
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import Tool, ToolOutput, line_of
-from zeroclaw.tools.results import WholeResult, tools
+from zeroclaw.tools.results import BLOCK_CHARS, WholeResult, tools
 from zeroclaw.value import replace
 
 CONTEXT = tool_context(Path("/w"))
@@ -134,6 +136,28 @@ async def test_a_search_goes_on_where_the_answer_was_full() -> None:
 async def test_a_place_that_alone_is_too_long_shows_its_beginning() -> None:
     shown = (await read(tool("a" * 2_000), word="a" * 20, limit=30)).text
     assert shown.partition("[there")[0] == "[offset 0]\n" + "a" * 19 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "at"), [("ΟΔΟΣ", "οδος", 0), ("οδός", "ΔΌΣ", 1), ("İZMİR", "izmir", 0)]
+)
+@pytest.mark.parametrize("before", [0, BLOCK_CHARS - 2, 3 * BLOCK_CHARS])
+async def test_case_is_ignored_in_any_alphabet(text: str, word: str, at: int, before: int) -> None:
+    """A letter that is longer in the other case moves no offset; a word may lie across blocks."""
+    shown = (await read(tool("." * before + text), word=word, lines=0)).text
+    assert shown.startswith(f"[offset {before + at}]\n")
+    assert shown.endswith(text)
+
+
+async def test_no_search_holds_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a word that is everywhere, nor of one that nearly is (P9)."""
+    made = tool("needle\n" * 100_000, answer_chars=20_000)
+    with loop_steps(monkeypatch) as steps:
+        await asyncio.sleep(0)  # whole turns of the loop are counted
+        await read(made, word="needle", lines=0)
+        await read(made, word="needle\n" * 28 + "-", lines=0)
+        await asyncio.sleep(0)
+    assert steps.taken() <= (100, "")
 
 
 async def test_a_word_that_is_not_there_is_reported() -> None:
