@@ -33,7 +33,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.action import canonical_bytes
 from zeroclaw.store import LogEntry
-from zeroclaw.value import TAG, Struct, Value, field, replace
+from zeroclaw.value import TAG, Struct, Value, field
 
 GENESIS = "0" * 64
 """The head of an empty chain."""
@@ -131,7 +131,7 @@ class Linked(Value):
 
 def link(previous: str, entry: Written) -> tuple[bytes, str]:
     """Return the bytes to append after the entry with the hash `previous`, and the new head."""
-    plain = _plain(_encodable(entry))
+    plain = _plain(entry)
     head = _hash(previous, plain)
     return _linked(previous, plain, head), head
 
@@ -162,13 +162,6 @@ def read(body: bytes) -> Written:
         RecordUnreadable: The body is not an entry.
     """
     return codec.decode(Linked, body).entry
-
-
-def _encodable(entry: Written) -> Written:
-    """Return an entry that UTF-8 can encode: a model may write half a surrogate pair as a tool's name."""
-    if not isinstance(entry, Entry):
-        return entry
-    return replace(entry, tool=entry.tool.encode(errors="backslashreplace").decode())
 
 
 def _plain(entry: Written) -> dict[str, object]:
@@ -215,14 +208,15 @@ def interrupted(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
         bodies: A whole chain, in order; a damaged entry is skipped.
         at: The time of the new entries.
     """
-    open_: dict[str, Entry] = {}
+    begun: dict[str, Entry] = {}
     may_have_run: set[str] = set()
+    ended: set[str] = set()
     for entry in _readable(bodies):
         if not isinstance(entry, Entry) or entry.kind not in _OF_AN_ACTION:
             continue
-        open_.setdefault(entry.action, entry)
+        begun.setdefault(entry.action, entry)
         if entry.kind in FINAL:
-            del open_[entry.action]
+            ended.add(entry.action)  # a late answer may follow
         elif entry.kind is Kind.ANSWERED or entry.decision == "allow":
             may_have_run.add(entry.action)
     return tuple(
@@ -234,7 +228,8 @@ def interrupted(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
             hash=entry.hash,
             by="restart",
         )
-        for action, entry in open_.items()
+        for action, entry in begun.items()
+        if action not in ended
     )
 
 

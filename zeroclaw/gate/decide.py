@@ -54,6 +54,7 @@ from zeroclaw.gate.verdict import (
     Setting,
     Stopped,
     Verdict,
+    encodable,
     invalid_arguments,
     too_many_calls,
     unknown_tool,
@@ -269,7 +270,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         if isinstance(ready, str):
             verdict = self._denied(case, ready, at)
             # An unknown tool's name is the model's own text.
-            conversation, name = case.setting.context.conversation, case.call.name
+            conversation, name = case.setting.context.conversation, encodable(case.call.name)
             tool = "" if is_off_the_record(conversation) and name not in self.tools else name
             entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=tool[:NAME_CHARS])
             by = case.setting.context.principal.id

@@ -92,7 +92,7 @@ def test_actions_of_which_only_a_chain_is_left_come_to_an_end() -> None:
     bodies = chain(
         *(
             entry(Kind.PROPOSED, action)
-            for action in ("ended", "allowed", "asked", "answered", "new")
+            for action in ("ended", "allowed", "asked", "answered", "late", "new")
         ),
         entry(Kind.EVALUATED, "ended", decision="allow"),
         entry(Kind.EVALUATED, "allowed", decision="allow"),
@@ -100,6 +100,9 @@ def test_actions_of_which_only_a_chain_is_left_come_to_an_end() -> None:
         entry(Kind.EVALUATED, "answered", decision="ask"),
         entry(Kind.ANSWERED, "answered", decision="once"),
         entry(Kind.EXECUTED, "ended"),
+        entry(Kind.EVALUATED, "late", decision="ask"),
+        entry(Kind.CANCELLED, "late"),
+        entry(Kind.ANSWERED, "late", decision="once"),
         entry(Kind.REVOKED, ""),
         anchor(WHOLE, 1),
     )
@@ -148,14 +151,6 @@ def test_an_entry_is_spelled_as_ever(written: Written) -> None:
     head = sha256(GENESIS.encode() + canonical_json(plain).encode()).hexdigest()
     linked = {"is": "Linked", "entry": plain, "previous": GENESIS, "hash": head}
     assert link(GENESIS, written) == (canonical_json(linked).encode(), head)
-
-
-def test_a_tools_name_that_is_no_utf_8_is_escaped() -> None:
-    """A malformed call is audited too, with any tool name."""
-    body, _ = link(GENESIS, entry(Kind.PROPOSED, tool="\ud800x"))
-    written = read(body)
-    assert isinstance(written, Entry)
-    assert written.tool == "\\ud800x"
 
 
 @given(number=st.integers(0, len(WHOLE) - 1), place=st.integers(0, 10_000), bit=st.integers(0, 7))

@@ -402,8 +402,10 @@ async def test_arguments_that_cannot_be_used_fail_with_a_clear_text(
     ],
 )
 async def test_an_unknown_tool_is_answered_with_near_names(name: str, text: str) -> None:
-    """Whatever the model calls it, the turn goes on."""
-    assert denied(await House().decide(call(name))) == ("failed", text)
+    """Whatever the model calls it, the turn goes on, and the audit can hold the name."""
+    batch = await House().decide(call(name))
+    assert denied(batch) == ("failed", text)
+    assert all(audit.link(audit.GENESIS, entry) for entry in batch.audited)
 
 
 async def test_without_tools_the_model_reads_that_there_are_none() -> None:
