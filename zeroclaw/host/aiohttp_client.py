@@ -121,17 +121,18 @@ class AiohttpClient:
                 name = url.raw_host
                 headers = {"Host": url.raw_authority, **headers}
                 url = url.with_host(request.address)
-            return await self._session.request(
-                request.method,
-                url,
-                headers=headers,
-                data=request.body or None,
-                proxy=proxy,
-                ssl=await self._network.trusted_for(request.url, proxy),
-                allow_redirects=False,
-                auto_decompress=not request.is_raw,
-                server_hostname=name,
-            )
+            async with asyncio.timeout(self._limits.head_s):
+                return await self._session.request(
+                    request.method,
+                    url,
+                    headers=headers,
+                    data=request.body or None,
+                    proxy=proxy,
+                    ssl=await self._network.trusted_for(request.url, proxy),
+                    allow_redirects=False,
+                    auto_decompress=not request.is_raw,
+                    server_hostname=name,
+                )
         except NoWayOut as error:
             raise HttpConnectFailed(str(error)) from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:

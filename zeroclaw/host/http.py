@@ -103,6 +103,7 @@ class HttpLimits(Value):
 
     Attributes:
         connect_s: Time to connect, TLS included.
+        head_s: Time to send a request and get the head of its answer, however often data comes.
         read_s: Time between two reads; the caller watches a stream's progress.
         pool_s: Time to wait for a free connection.
         connections: Maximum number of concurrent connections.
@@ -110,6 +111,7 @@ class HttpLimits(Value):
     """
 
     connect_s: float = 10.0
+    head_s: float = 600.0
     read_s: float = 120.0
     pool_s: float = 10.0
     connections: int = 100

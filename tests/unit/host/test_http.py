@@ -235,6 +235,37 @@ async def test_silence_times_out() -> None:
         await client.aclose()
 
 
+async def test_a_head_that_never_ends_times_out() -> None:
+    """Each byte of it restarts the time between two reads."""
+
+    async def promise(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            writer.write(b"HTTP/1.1 102 Processing\r\n\r\n")
+            await writer.drain()
+
+    client = http_client(HttpLimits(head_s=0.1))
+    async with aclosing(client), serving(promise) as port:
+        with pytest.raises(HttpTimedOut):
+            await fetch(client, HttpRequest(url=f"http://127.0.0.1:{port}/"))
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+async def test_a_peer_that_reads_nothing_times_out() -> None:
+    """The time between two reads begins once a request was sent."""
+    done = asyncio.Event()
+
+    async def ignore(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await done.wait()
+        writer.transport.abort()
+
+    client = http_client(HttpLimits(head_s=0.1, read_s=0.01))
+    async with aclosing(client), serving(ignore) as port:
+        request = HttpRequest(url=f"http://127.0.0.1:{port}/", body=bytes(20_000_000))
+        with pytest.raises(HttpTimedOut):
+            await fetch(client, request)
+        done.set()
+
+
 async def test_a_closed_port_is_reported_in_the_systems_words() -> None:
     async with ModelServer() as server:
         request = post(server)

@@ -200,7 +200,9 @@ def test_an_answer_of_more_blocks_of_reasoning_than_any_model_writes_is_broken()
 
 
 @pytest.mark.parametrize(
-    "more", [delta(content="x" * 1_024), fragment("x" * 1_024)], ids=["text", "arguments"]
+    "more",
+    [delta(content="x" * 1_024), fragment("x" * 1_024), delta(reasoning_content="x" * 1_024)],
+    ids=["text", "arguments", "reasoning"],
 )
 def test_an_answer_that_never_ends_is_broken(more: Fields) -> None:
     """Otherwise people would receive message after message of it without end (P9)."""
@@ -214,6 +216,21 @@ def test_an_answer_that_never_ends_is_broken(more: Fields) -> None:
     say(MAX_SAID_CHARS // 1_024)
     with pytest.raises(StreamBroken, match="more than 1,048,576 characters"):
         say(1)
+
+
+@pytest.mark.parametrize("label", ["id", "name", "extra"])
+def test_a_call_with_an_endless_label_is_broken(label: str) -> None:
+    """Every later request of the conversation would hold it (P9)."""
+    long = "x" * (MAX_SAID_CHARS - 1_000)
+    calls: dict[str, Fields] = {
+        "id": {"id": long, "function": {"name": "f"}},
+        "name": {"function": {"name": long}},
+        "extra": {"function": {"name": "f"}, "extra_content": {"signature": long}},
+    }
+    assembly = Assembly()
+    assembly.take(delta(tool_calls=[{"index": 0, **calls[label]}]))
+    with pytest.raises(StreamBroken, match="more than 1,048,576 characters"):
+        assembly.take(delta(tool_calls=[{"index": 1, **calls[label]}]))
 
 
 def test_a_name_that_is_repeated_for_ever_is_broken() -> None:

@@ -80,8 +80,9 @@ MAX_CALLS = 256
 MAX_BLOCKS = 65_536
 """Most blocks of reasoning in one answer; each takes a hundred times the memory of its `{}`."""
 MAX_SAID_CHARS = 1024 * 1024
-"""Most characters of text and arguments in one answer, about twice what models can write. A text of this
-length becomes hundreds of messages, which no `/stop` takes back."""
+"""Most characters of text, reasoning and calls in one answer, about twice what models can write. A text of
+this length becomes hundreds of messages, which no `/stop` takes back; a call goes back to the endpoint with
+every later request."""
 _BLOCK_BYTES = 64  # a short block of reasoning
 MAX_READ_CHARS = 32 * 1024 * 1024
 """Most characters of incomplete arguments that are parsed for one answer, counting every attempt."""
@@ -283,9 +284,6 @@ class Assembly(Struct, eq=False):
     _usage: Usage | None = None
     _calls: list[_CallDraft] = field(default_factory=list[_CallDraft])
     _newest: dict[int, _CallDraft] = field(default_factory=dict[int, _CallDraft])
-    _labelled: dict[tuple[int, str], _CallDraft] = field(
-        default_factory=dict[tuple[int, str], _CallDraft]
-    )
     _read_chars: int = 0
     _argument_chars: int = 0
     _said_chars: int = 0
@@ -325,8 +323,7 @@ class Assembly(Struct, eq=False):
             return ()
         text, count = self._text.join("".join(self._pieces)), len(self._pieces)
         self._pieces.clear()
-        self._count(text)
-        thoughts, text = self.thoughts.split(text)
+        thoughts, text = self.thoughts.split(self._counted(text))
         if text.strip() or thoughts.strip():
             self.is_blank = False
         deltas = (TextDelta(text=text, joined=count, is_last=is_last),) if text else ()
@@ -414,7 +411,7 @@ class Assembly(Struct, eq=False):
             self._merge(fragment)
             from_blocks += text_at(fragment, "text") or text_at(fragment, "summary")
         text += "".join(map(_thinking, objects_at(delta, "content")))
-        text = self._reasoning.join(text or from_blocks)
+        text = self._counted(self._reasoning.join(text or from_blocks))
         if text.strip():
             self.is_blank = self.thoughts.is_opened = self.thoughts.is_watched = False
         return _reasoning(text)
@@ -446,24 +443,23 @@ class Assembly(Struct, eq=False):
             function, id_ = object_at(fragment, "function"), text_at(fragment, "id")
             name, arguments = text_at(function, "name"), function.get("arguments")
             draft = self._draft(int_at(fragment, "index"), id_, name, is_stream=is_stream)
-            draft.id = draft.id or id_
-            draft.name = draft.name or name
+            draft.id = draft.id or self._counted(id_)
+            draft.name = draft.name or self._counted(name)
             if extra := object_at(fragment, "extra_content"):  # Gemini's signature of the call
-                draft.extra = json.dumps(extra, separators=(",", ":"))
-            self._labelled[draft.index, draft.id] = draft
+                draft.extra = self._counted(json.dumps(extra, separators=(",", ":")))
             if is_object(arguments) or is_array(arguments):  # some servers send parsed arguments
                 arguments = json.dumps(arguments, ensure_ascii=False)
             if isinstance(arguments, str):
-                draft.pieces.append(arguments)
+                draft.pieces.append(self._counted(arguments))
                 self._argument_chars += len(arguments)
-                self._count(arguments)
 
-    def _count(self, text: str) -> None:
-        """Count the characters of the answer; raises StreamBroken if there are too many."""
+    def _counted(self, text: str) -> str:
+        """Return a part of the answer, and count it; raises StreamBroken if it is too long."""
         self._said_chars += len(text)
         if self._said_chars > MAX_SAID_CHARS:
             message = f"the endpoint sent more than {MAX_SAID_CHARS:,} characters in one answer"
             raise StreamBroken(message)
+        return text
 
     def _draft(self, index: int | None, id_: str, name: str, *, is_stream: bool) -> _CallDraft:
         """Return the call that a fragment belongs to, or begin a new one.
@@ -493,15 +489,15 @@ class Assembly(Struct, eq=False):
             newest = self._newest.get(index)
         else:
             newest = self._calls[-1] if self._calls else None
+        same_id = (one for one in self._calls if one.id == id_ and index in (None, one.index))
         if newest is None or not name or not newest.name:
-            same_id = (one for one in self._calls if one.id == id_ and index in (None, one.index))
             is_same = newest is None or id_ in (newest.id, "")
             return newest if is_same else next(same_id, newest)
         if index is None and newest.id == id_:
             return None if self._is_whole(newest) else newest
         if id_ in (newest.id, ""):
             return newest
-        return None if index is None else self._labelled.get((index, id_))
+        return None if index is None else next(same_id, None)
 
     def _is_whole(self, draft: _CallDraft) -> bool:
         """Return whether a call is complete, where only its arguments can tell."""
