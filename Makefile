@@ -34,7 +34,7 @@ quick: dev-setup
 	$(bin)/python -m pytest -n $(PYTEST_WORKERS) --hypothesis-profile=quick -m "not slow" tests/unit tests/spec $(ARGS)
 
 test: dev-setup
-	$(bin)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
+	@sh deploy/test.sh $(PYTEST_WORKERS) $(ARGS)
 
 check: dev-setup
 	sh deploy/check.sh $(PYTEST_WORKERS)

@@ -2,7 +2,8 @@
 
     python -m tests.faults.fork_server DESCRIPTOR
 
-Importing is most of a start, and no kill of a test interrupts it. A fork is a separate process that then
+Importing is most of a start, building its models is most of the rest, and no kill of a test interrupts
+either. A fork is a separate process that then
 starts from the beginning: it reads its configuration, opens its store and its sockets, and dies of a
 SIGKILL like any other. The server itself has no thread, no event loop and no file but the sockets of
 its clients (`tests/faults/fork_client.py`).
@@ -15,7 +16,10 @@ import socket
 import sys
 from importlib import import_module
 
+from pydantic import BaseModel
+
 from zeroclaw.codec import decode
+from zeroclaw.gate import receipt_screen
 from zeroclaw.value import Value
 
 # The modules that a daemon has loaded by the time it has answered on its channels and its pages.
@@ -75,6 +79,15 @@ class DaemonSpec(Value, stored_as="Wish"):  # as the fork server of an earlier r
     environment: dict[str, str]
     directory: str
     log: str
+
+
+def build() -> None:
+    """Build what daemons build when they first need it, and all alike: models and expressions."""
+    models = BaseModel.__subclasses__()
+    for model in models:  # it grows meanwhile
+        models += model.__subclasses__()
+        model.model_rebuild()
+    receipt_screen.screen("receipt", lambda _: None)
 
 
 def serve(control: socket.socket) -> DaemonSpec | None:
@@ -154,6 +167,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     for name in PRELOADED:
         import_module(name)
+    build()
     gc.freeze()  # so that garbage collection in a fork copies no page of it
     spec = serve(control)
     if spec is not None:
