@@ -483,5 +483,4 @@ def stopped(event: Json, bot: Bot, event_id: str) -> Decoded | Skipped:
     if not is_id(user) or not is_id(channel) or not is_ts(thread):
         return Skipped(reason="nothing to stop")
     chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
-    address = address_of(bot, chat, thread)
-    return _decoded(user, address, Command(name="stop"), f"event/{event_id}")
+    return _decoded(user, address_of(bot, chat, thread), Command(name="stop"), f"event/{event_id}")

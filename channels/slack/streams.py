@@ -132,7 +132,8 @@ class Streams:
             is_open = end is None
         except ChannelRejected:
             # Slack may have stopped it for a person, and shows that the bot works until it is ended.
-            await self.stop(stream.channel, ts)
+            with suppress(ZeroclawError):  # the edit counts
+                await self.stop(stream.channel, ts)
             return False
         finally:
             if not is_open:

@@ -126,6 +126,16 @@ async def test_a_stream_that_slack_has_ended_continues_as_edits() -> None:
         assert texts(slack, team) == ["one two", "and so on"]
 
 
+async def test_a_stream_that_can_not_be_ended_delays_no_edit() -> None:
+    """Slack refused to extend it, and has a tighter limit on ends than on edits (P9)."""
+    async with with_question() as (slack, bot, team, to):
+        ref = await bot.channel.send(to, draft(bot, "one"))
+        slack.end_streams()
+        slack.will("chat.stopStream", Fault(status=429, headers={"Retry-After": "30"}))
+        await bot.channel.edit(ref, draft(bot, "one two"))
+        assert texts(slack, team) == ["one two"]
+
+
 async def test_slacks_own_stop_button_stops_the_turn_of_its_thread() -> None:
     """Slack shows it while the bot works, and stops the stream, but leaves it open (P1)."""
     desk = Desk()
