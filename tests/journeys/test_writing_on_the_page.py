@@ -139,6 +139,27 @@ async def test_a_message_that_a_busy_proxy_refuses_is_sent_again(
         world.page_errors.clear()  # the browser reports the three
 
 
+async def test_a_refused_message_can_be_changed_and_sent_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Its only copy stood in a list that a reload empties (P1)."""
+    async with browsing(browser, tmp_path) as world:
+        page = await world.log_in()
+        refusal = {"error": "the message is too long"}
+        await page.page.route("**/messages", lambda route: route.fulfill(status=413, json=refusal))
+        await page.say("a long letter")
+        await expect(page.own.locator("..")).to_contain_text("not sent: the message is too long")
+        message = page.page.get_by_label("Message", exact=True)
+        await expect(message).to_have_value("a long letter")
+        await page.page.unroute("**/messages")
+        await page.page.reload()
+        await expect(message).to_have_value("a long letter")
+        world.model.say("Hello.")
+        await message.press("Enter")
+        await expect(page.answers).to_have_text(["Hello."])
+        world.page_errors.clear()  # the browser reports the 413
+
+
 async def test_cells_of_a_spreadsheet_are_pasted_as_text(browser: Browser, tmp_path: Path) -> None:
     """The clipboard has a picture of them too, which must not take the place of the text."""
     async with browsing(browser, tmp_path) as world:

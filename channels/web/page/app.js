@@ -35,6 +35,8 @@ const outbox = new Outbox({
   },
   refused(message, reason) {
     items.setSendState(itemId(message), "refused", `not sent: ${reason}`);
+    // To be changed and sent again; the list would lose it at a reload.
+    if (!textField.value) setText(message.text);
     showWork();
   },
   waiting(message) {
@@ -257,6 +259,12 @@ function fitHeight() {
   textField.style.height = `${Math.min(textField.scrollHeight, MAX_TEXT_PX)}px`;
 }
 
+function setText(text) {
+  textField.value = text;
+  storeUnfinished();
+  fitHeight();
+}
+
 const nextFiles = new NextFiles(byId("chosen"), textField, () => showWork());
 
 function submit() {
@@ -266,9 +274,7 @@ function submit() {
   }
   if (!textField.value.trim() && nextFiles.isEmpty) return;
   showUnsent(outbox.add(textField.value, nextFiles.take()));
-  textField.value = "";
-  storeUnfinished(); // a crashed tab must not restore what has been sent
-  fitHeight();
+  setText(""); // a crashed tab must not restore what has been sent
   isFollowing = true;
   updatePage();
 }
