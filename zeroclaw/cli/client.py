@@ -77,6 +77,7 @@ async def change(place: Path, call: str, *words: str) -> str:
         Refused: Nothing was changed; the text is the daemon's.
     """
     reply = await ask(place, call, Text, words=" ".join(words))
+    text = reply.text.replace(f"`/{call} ", f"`zeroclaw {call} ")  # as typed in a shell
     if not reply.changed:
-        raise Refused(reply.text)
-    return reply.text
+        raise Refused(text)
+    return text

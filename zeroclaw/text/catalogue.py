@@ -844,8 +844,8 @@ NOT_YOURS_TO_ANSWER = Sentence(
 # --- /pair ---------------------------------------------------------------------------------------
 
 PAIR_USAGE = Sentence(
-    en="Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a person is `person:<name>` or `<channel>:<sender id>`.",
-    de="So geht es: `pair list`, `pair approve CODE`, `pair deny CODE` oder `pair revoke PERSON`; eine Person ist `person:<name>` oder `<channel>:<sender id>`.",
+    en="Use `/pair list`, `/pair approve CODE`, `/pair deny CODE` or `/pair revoke PERSON`, where a person is `person:<name>` or `<channel>:<sender id>`.",
+    de="So geht es: `/pair list`, `/pair approve CODE`, `/pair deny CODE` oder `/pair revoke PERSON`; eine Person ist `person:<name>` oder `<channel>:<sender id>`.",
 )
 PAIR_LIST_IN_PRIVATE = Sentence(
     en="Who waits and who was let in is told in private only; write `/pair` to me there.",
@@ -853,8 +853,8 @@ PAIR_LIST_IN_PRIVATE = Sentence(
 )
 PAIR_NO_SUCH_CODE = Sentence(en="nobody has the code `{code}`", de="niemand hat den Code `{code}`")
 PAIR_NO_SUCH_REQUEST = Sentence(
-    en="nobody called `{name}` is waiting; `pair list` shows who is",
-    de="`{name}` wartet nicht; `pair list` zeigt, wer wartet",
+    en="nobody called `{name}` is waiting; `/pair list` shows who is",
+    de="`{name}` wartet nicht; `/pair list` zeigt, wer wartet",
 )
 PAIR_NO_SUCH_PERSON = Sentence(
     en="nobody is called `{name}`. {usage}", de="niemand heißt `{name}`. {usage}"
@@ -871,8 +871,8 @@ PAIR_REVOKED = Sentence(
     de="ausgeschlossen: `{name}`; was für diese Person lief, wird abgebrochen",
 )
 PAIR_NOTHING_TO_APPROVE = Sentence(
-    en="`{name}` is neither waiting nor revoked; `pair list` shows who is",
-    de="`{name}` wartet nicht und ist nicht ausgeschlossen; `pair list` zeigt, wer es ist",
+    en="`{name}` is neither waiting nor revoked; `/pair list` shows who is",
+    de="`{name}` wartet nicht und ist nicht ausgeschlossen; `/pair list` zeigt, wer es ist",
 )
 PAIR_READMITTED = Sentence(
     en="approved: `{name}` is let in again", de="freigegeben: `{name}` ist wieder dabei"

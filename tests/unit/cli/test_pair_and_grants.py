@@ -48,6 +48,15 @@ async def test_the_daemons_result_is_printed(
         assert await run(tmp_path, command, *words) == (1, "", "zeroclaw: no such thing\n")
 
 
+async def test_a_command_in_the_daemons_answer_is_one_of_the_shell(tmp_path: Path) -> None:
+    """The daemon names the command of a chat, for the chats (P10)."""
+    reply = {"text": "`x` does not wait; `/pair list` shows who does", "changed": False}
+    async with daemon(tmp_path, "pair", reply):
+        code, _, message = await run(tmp_path, "pair", "approve", "x")
+    hint = f"zeroclaw pair list --data-dir {tmp_path}` shows who does\n"
+    assert (code, message.endswith(hint)) == (1, True)
+
+
 @pytest.mark.parametrize("words", ["pair revoke ann", "grants list", "grants revoke A"])
 async def test_without_a_daemon_nothing_is_changed(tmp_path: Path, words: str) -> None:
     """The exit code is 3: only the daemon knows people and grants (P10)."""

@@ -344,15 +344,15 @@ NONSENSE = {
     "a wrong code": ("approve ABCD2345", "nobody has the code `ABCD2345`"),
     "nobody who waits": (
         "deny chat:eve",
-        "nobody called `chat:eve` is waiting; `pair list` shows who is",
+        "nobody called `chat:eve` is waiting; `/pair list` shows who is",
     ),
     "nobody who was revoked": (
         "approve chat:eve",
-        "`chat:eve` is neither waiting nor revoked; `pair list` shows who is",
+        "`chat:eve` is neither waiting nor revoked; `/pair list` shows who is",
     ),
     "nobody at all": (
         "approve `x`",
-        "`x` is neither waiting nor revoked; `pair list` shows who is",
+        "`x` is neither waiting nor revoked; `/pair list` shows who is",
     ),
     "no such person": ("revoke eve", f"nobody is called `eve`. {USAGE}"),
     "no such channel": ("revoke mail:eve", f"nobody is called `mail:eve`. {USAGE}"),
