@@ -74,13 +74,9 @@ class Group(Value):
             if not self._is_populated():
                 break
         excess = self._excess()
-        try:
+        with suppress(OSError):  # it has processes, or was removed already
             self.place.rmdir()
-        except FileNotFoundError:
-            return Closed(excess=excess)
-        except OSError:
-            return Closed(is_empty=False, excess=excess)
-        return Closed(excess=excess)
+        return Closed(is_empty=not self.place.exists(), excess=excess)
 
     def _excess(self) -> str:
         events = _table(self.place / "memory.events")

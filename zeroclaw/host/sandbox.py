@@ -196,6 +196,7 @@ def _plain_argv(
 ) -> tuple[str, ...]:
     """Return the command line for a plain user; `staged` maps places to their mount points."""
     tmp_bytes = str(box.limits.tmp_bytes)
+    readable = (*_ALWAYS, *_FOR_NETWORK) if box.network else _ALWAYS
     environment = (("--setenv", name, value) for name, value in ENVIRONMENT.items())
     place = None if box.workspace is None else Path(staged.get(box.workspace, box.workspace))
     return (
@@ -209,7 +210,7 @@ def _plain_argv(
         *("--ro-bind", "/usr", "/usr"),
         *(flag for target, at in system.links for flag in ("--symlink", target, at)),
         *(flag for path in system.directories for flag in ("--ro-bind", path, path)),
-        *(flag for path in _readable(box) for flag in ("--ro-bind-try", path, path)),
+        *(flag for path in readable for flag in ("--ro-bind-try", path, path)),
         *("--proc", "/proc"),
         *(flag for path in system.masked for flag in ("--ro-bind", "/dev/null", path)),
         *("--remount-ro", "/proc", "--dev", "/dev"),
@@ -483,10 +484,6 @@ def _make_place() -> Path:
 
 async def unrecorded(group: Spawned | None) -> None:
     """Record nothing: the self-test's process dies with the daemon."""
-
-
-def _readable(box: Box) -> tuple[str, ...]:
-    return (*_ALWAYS, *_FOR_NETWORK) if box.network else _ALWAYS
 
 
 def _shields(workspace: Path, masks: tuple[Mask, ...]) -> tuple[str, ...]:

@@ -35,10 +35,7 @@ UNKNOWN = Format(reader="none", label="data of an unknown kind")
 
 _OGG = Format(reader="none", label="Ogg audio or video")
 _OGG_AUDIO = replace(_OGG, media_type="audio/ogg")
-_OGG_AUDIO_MARKS = (
-    b"OpusHead",
-    b"\x01vorbis",
-)  # in the first packet, after the page header; RFC 3533, 6
+_OGG_AUDIO_MARKS = (b"OpusHead", b"\x01vorbis")  # after the first page's header; RFC 3533, 6
 _MP3 = Format(reader="none", label="MP3 audio", media_type="audio/mpeg")
 _PDF_WITHIN_BYTES = 1_024  # the header may begin anywhere in these; ISO 32000-2, annex I
 _MAGIC: tuple[tuple[bytes, Format], ...] = (

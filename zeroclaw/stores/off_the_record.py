@@ -102,12 +102,7 @@ class OffTheRecord:
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Return one row; see `Rows.get`."""
-
-        async def read() -> Sequence[Row]:
-            row = await self._store.get(kind, self._stored(kind, key))
-            return () if row is None else (row,)
-
-        return next(iter(await self._resolved(read)), None)
+        return await self._one_resolved(lambda: self._store.get(kind, self._stored(kind, key)))
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Return the rows that a query selects; see `Rows.select`."""
@@ -123,17 +118,19 @@ class OffTheRecord:
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
         """Return the newest entry; see `Logs.last`."""
-
-        async def read() -> Sequence[LogEntry]:
-            entry = await self._store.last(log, stream)
-            return () if entry is None else (entry,)
-
-        return next(iter(await self._resolved(read)), None)
+        return await self._one_resolved(lambda: self._store.last(log, stream))
 
     async def blob(self, digest: str) -> bytes | None:
         """Return a blob's bytes; see `Store.blob`."""
         held = self._blobs.get(digest)
         return await self._store.blob(digest) if held is None else held[1]
+
+    async def _one_resolved(self, read: Callable[[], Awaitable[T | None]]) -> T | None:
+        async def read_one() -> Sequence[T]:
+            record = await read()
+            return () if record is None else (record,)
+
+        return next(iter(await self._resolved(read_one)), None)
 
     async def _resolved(self, read: Callable[[], Awaitable[Sequence[T]]]) -> tuple[T, ...]:
         """Read and replace references by their bodies; read again if a body was replaced meanwhile.

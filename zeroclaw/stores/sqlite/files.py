@@ -15,6 +15,7 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable, refused_as
@@ -124,6 +125,19 @@ def discard(directory: Path) -> None:
     """Remove the files of a `restore` that was interrupted."""
     for suffix in ("", *SIDE_SUFFIXES):
         (directory / f"{RESTORING}{suffix}").unlink(missing_ok=True)
+
+
+def drop_copies(directory: Path, before: datetime) -> int:
+    """Delete the copies that migrations made before an instant; return how many; blocks.
+
+    Raises:
+        OSError: One can't be deleted.
+    """
+    copies = [*directory.glob(f"{FILE_NAME}.schema-*")]  # those that a kill cut off, too
+    old = [copy for copy in copies if copy.stat().st_mtime < before.timestamp()]
+    for copy in old:
+        copy.unlink()
+    return len(old)
 
 
 class Opened(Value):

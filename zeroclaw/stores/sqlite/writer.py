@@ -15,6 +15,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -38,7 +39,7 @@ from zeroclaw.store import (
     Trim,
     Write,
 )
-from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, is_full, unusable
+from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, drop_copies, is_full, unusable
 from zeroclaw.stores.sqlite.statements import apply, empty_log, purge_claims, release_pages, rewrite
 from zeroclaw.value import Value
 
@@ -232,9 +233,7 @@ class Writer:
         if any(map(_ends_erasure, waiting)):
             # Before its end is written: after a kill, the whole erasure is carried out again.
             try:
-                for path in self._path.parent.iterdir():
-                    if path.name.startswith(f"{FILE_NAME}.schema-"):  # a migration's copy
-                        path.unlink()
+                drop_copies(self._path.parent, datetime.max.replace(tzinfo=UTC))
                 # First, as a log that filled the disk can't be emptied into a file that has to grow.
                 empty_log(connection)
                 rewrite(connection, self._path.parent)
