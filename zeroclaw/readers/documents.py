@@ -14,9 +14,7 @@ from zeroclaw.readers.replies import ReadRequest, Reply
 MAX_CHARS = 400_000
 """Characters of one page; a page of a book has 3,000."""
 TITLE_CHARS = 200
-PDF_MISSING = (
-    "the reader for PDFs is not installed: install the extra `attachments` and start again"
-)
+MISSING = "the reader for {} is not installed: install the extra `attachments` and start again"
 
 
 def read_pdf(data: bytes, request: ReadRequest) -> Reply:
@@ -25,7 +23,7 @@ def read_pdf(data: bytes, request: ReadRequest) -> Reply:
         from pypdf import PdfReader
         from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
     except ImportError:
-        return Reply(failed=PDF_MISSING)
+        return Reply(failed=MISSING.format("PDFs"))
     try:
         document = PdfReader(io.BytesIO(data))
         if document.is_encrypted and not document.decrypt(""):
@@ -59,9 +57,6 @@ def _title(title: str | None) -> str:
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF")
 VALUE_CHARS = 100
-IMAGE_MISSING = (
-    "the reader for images is not installed: install the extra `attachments` and start again"
-)
 
 # Tag numbers of Exif 2.32, tables 4 and 7.
 _EXIF_IFD, _GPS_IFD = 0x8769, 0x8825
@@ -83,7 +78,7 @@ def read_picture(data: bytes, request: ReadRequest) -> Reply:  # noqa: ARG001  e
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        return Reply(failed=IMAGE_MISSING)
+        return Reply(failed=MISSING.format("images"))
     # The pixels are never decoded, so their number does not matter.
     Image.MAX_IMAGE_PIXELS = None
     try:

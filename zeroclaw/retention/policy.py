@@ -122,13 +122,10 @@ def journal_cut(journal: Iterable[Step], before: datetime) -> int | None:
     last: Step | None = None
     is_open = False
     for step in journal:
-        match step.entry:
-            case entries.TurnOpened():
-                first_kept, is_open = (step.sequence if last else None), True
-            case entries.TurnFinished():
-                is_open = False
-            case _:
-                pass
+        if isinstance(step.entry, entries.TurnOpened):
+            first_kept, is_open = (step.sequence if last else None), True
+        elif isinstance(step.entry, entries.TurnFinished):
+            is_open = False
         if step.entry.at >= before:
             return first_kept
         last = step

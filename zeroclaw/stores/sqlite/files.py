@@ -14,7 +14,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 
@@ -186,24 +186,22 @@ def open_for_writing(
         raise StoreUnusable(message)
     path = directory / FILE_NAME
     _make_private(directory)
-    lock = lock_directory(directory)
-    connection: sqlite3.Connection | None = None
-    try:
-        discard(directory)
-        _keep_private(path)
-        connection = sqlite3.connect(path, isolation_level=None)
-        steps = migrations()
-        before = schema_of(connection, path, steps)  # before writing: it may be another program's
-        _configure(connection, directory)
-        after = migrate(connection, path, before, steps)
-        epoch = number(connection, "UPDATE boot SET epoch = epoch + 1 RETURNING epoch")
-    except (sqlite3.Error, OSError, StoreUnusable) as error:
-        if connection is not None:
-            connection.close()
-        os.close(lock)
-        if isinstance(error, StoreUnusable):
-            raise
-        raise unusable(error, path) from error
+    with ExitStack() as stack:
+        lock = lock_directory(directory)
+        stack.callback(os.close, lock)
+        try:
+            discard(directory)
+            _keep_private(path)
+            connection = sqlite3.connect(path, isolation_level=None)
+            stack.callback(connection.close)
+            steps = migrations()
+            before = schema_of(connection, path, steps)  # first: it may be another program's
+            _configure(connection, directory)
+            after = migrate(connection, path, before, steps)
+            epoch = number(connection, "UPDATE boot SET epoch = epoch + 1 RETURNING epoch")
+        except (sqlite3.Error, OSError) as error:
+            raise unusable(error, path) from error
+        stack.pop_all()
     return Opened(connection=connection, lock=lock, epoch=epoch, schema_before=before, schema=after)
 
 
