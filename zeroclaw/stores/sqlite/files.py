@@ -46,11 +46,11 @@ _BY_CODE = {
 _BY_ERRNO = {
     errno.ENOSPC: "the disk of `{path}` is full; free space",
     errno.EDQUOT: "the disk quota for `{path}` is used up; free space or raise it",
-    errno.EACCES: "`{path}` can't be written; give zeroclaw's user the right to write it",
-    errno.EPERM: "`{path}` can't be written; give zeroclaw's user the right to write it",
-    errno.EROFS: "`{path}` is on a read-only file system; name another data directory",
-    errno.ENOTDIR: "`{path}` is not a directory; name another data directory",
-    errno.EEXIST: "`{path}` is not a directory; name another data directory",
+    errno.EACCES: "`{path}` can't be used; give zeroclaw's user the right to read and write it",
+    errno.EPERM: "`{path}` can't be used; give zeroclaw's user the right to read and write it",
+    errno.EROFS: "`{path}` is on a read-only file system; name another directory",
+    errno.ENOTDIR: "`{path}` is not a directory; name another directory",
+    errno.EEXIST: "`{path}` is not a directory; name another directory",
 }
 
 
@@ -66,11 +66,12 @@ def is_full(error: sqlite3.Error) -> bool:
 
 
 def unusable(error: sqlite3.Error | OSError, path: Path) -> StoreUnusable:
-    """Return an error that names the fault of `path` and its remedy.
+    """Return an error that names the fault of `path`, or of the file that failed, and its remedy.
 
     It quotes SQLite's text only for errors without a line in the tables above.
     """
     if isinstance(error, OSError):
+        path = error.filename or path
         line = _BY_ERRNO.get(error.errno) if error.errno is not None else None
         text = (error.strerror or "unknown reason").lower()
     else:

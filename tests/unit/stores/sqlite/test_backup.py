@@ -154,22 +154,24 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_directory_that_can_not_be_read_is_not_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A copy without it would look whole."""
+    """A copy without it would look whole; the error names it, and not the copy."""
     data = tmp_path / "data"
     fill_store(data, "a")
-    (data / "channels" / "email").mkdir(parents=True)
+    email = data / "channels" / "email"
+    email.mkdir(parents=True)
 
     def refusing(read: Callable[[str], T]) -> Callable[[str], T]:
         def refuse(path: str) -> T:
             if str(path).endswith("email"):
-                raise PermissionError(errno.EACCES, "Permission denied")
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
             return read(path)
 
         return refuse
 
     monkeypatch.setattr(os, "scandir", refusing(os.scandir))
     monkeypatch.setattr(os, "listdir", refusing(os.listdir))
-    with pytest.raises(StoreUnusable):
+    line = f"`{email}` can't be used; give zeroclaw's user the right to read and write it"
+    with pytest.raises(StoreUnusable, match=f"^{line}$"):
         back_up(data, tmp_path / "copy", files=("channels",), progress=quietly)
 
 

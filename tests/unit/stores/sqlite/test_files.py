@@ -136,10 +136,8 @@ def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("")
 
-    assert refusal(path) == f"`{path}` is not a directory; name another data directory"
-    assert refusal(path / "below") == (
-        f"`{path}/below` is not a directory; name another data directory"
-    )
+    assert refusal(path) == f"`{path}` is not a directory; name another directory"
+    assert refusal(path / "below") == (f"`{path}/below` is not a directory; name another directory")
 
 
 def test_a_directory_in_place_of_the_file_is_named(tmp_path: Path) -> None:

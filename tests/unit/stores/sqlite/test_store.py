@@ -370,12 +370,9 @@ PATH = Path("/data/zeroclaw.db")
         (errno.ENOSPC, "the disk of `/data/zeroclaw.db` is full; free space"),
         (
             errno.EACCES,
-            "`/data/zeroclaw.db` can't be written; give zeroclaw's user the right to write it",
+            "`/data/zeroclaw.db` can't be used; give zeroclaw's user the right to read and write it",
         ),
-        (
-            errno.EROFS,
-            "`/data/zeroclaw.db` is on a read-only file system; name another data directory",
-        ),
+        (errno.EROFS, "`/data/zeroclaw.db` is on a read-only file system; name another directory"),
         (errno.ENOLCK, "`/data/zeroclaw.db` can't be used: no locks available"),
     ],
 )
