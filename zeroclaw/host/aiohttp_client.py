@@ -55,6 +55,10 @@ class _Connector(aiohttp.TCPConnector):
         self._factory = partial[ResponseHandler](_Protocol, loop=asyncio.get_running_loop())
 
 
+HEAD_READS = 5
+"""Times `read_s` to send a request and get the head of its answer, however often data comes."""
+
+
 class AiohttpClient:
     """An `HttpClient`; create it on the event loop."""
 
@@ -121,7 +125,7 @@ class AiohttpClient:
                 name = url.raw_host
                 headers = {"Host": url.raw_authority, **headers}
                 url = url.with_host(request.address)
-            async with asyncio.timeout(self._limits.head_s):
+            async with asyncio.timeout(HEAD_READS * self._limits.read_s):
                 return await self._session.request(
                     request.method,
                     url,

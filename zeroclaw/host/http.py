@@ -103,15 +103,14 @@ class HttpLimits(Value):
 
     Attributes:
         connect_s: Time to connect, TLS included.
-        head_s: Time to send a request and get the head of its answer, however often data comes.
-        read_s: Time between two reads; the caller watches a stream's progress.
+        read_s: Time between two reads; the caller watches a stream's progress. Until the head of the
+            answer is there, all reads together may take five times as long.
         pool_s: Time to wait for a free connection.
         connections: Maximum number of concurrent connections.
         keep_alive_s: How long idle connections are kept; 0 keeps none.
     """
 
     connect_s: float = 10.0
-    head_s: float = 600.0
     read_s: float = 120.0
     pool_s: float = 10.0
     connections: int = 100

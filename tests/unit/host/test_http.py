@@ -243,7 +243,7 @@ async def test_a_head_that_never_ends_times_out() -> None:
             writer.write(b"HTTP/1.1 102 Processing\r\n\r\n")
             await writer.drain()
 
-    client = http_client(HttpLimits(head_s=0.1))
+    client = http_client(HttpLimits(read_s=0.1))
     async with aclosing(client), serving(promise) as port:
         with pytest.raises(HttpTimedOut):
             await fetch(client, HttpRequest(url=f"http://127.0.0.1:{port}/"))
@@ -258,7 +258,7 @@ async def test_a_peer_that_reads_nothing_times_out() -> None:
         await done.wait()
         writer.transport.abort()
 
-    client = http_client(HttpLimits(head_s=0.1, read_s=0.01))
+    client = http_client(HttpLimits(read_s=0.1))
     async with aclosing(client), serving(ignore) as port:
         request = HttpRequest(url=f"http://127.0.0.1:{port}/", body=bytes(20_000_000))
         with pytest.raises(HttpTimedOut):
