@@ -120,7 +120,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _write(to: Path, text: str) -> None:
-    with refused_as(Refused, f"`{to}` can't be written"):
+    with refused_as(Refused, f"`{to}` can't be written", "name another"):
         descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -232,7 +232,7 @@ def test_a_page_is_written_for_its_owner_alone(data: Path, tmp_path: Path) -> No
     assert to.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert stat.S_IMODE(to.stat().st_mode) == 0o600
     code, _, err = run("export", "ada", "--page", "--to", to, "--data-dir", data)
-    assert (code, "can't be written: file exists" in err) == (1, True)
+    assert (code, "can't be written: file exists; name another" in err) == (1, True)
 
 
 def test_a_damaged_record_is_reported_beside_the_rest(data: Path) -> None:
@@ -270,7 +270,7 @@ def test_an_export_that_does_not_fit_leaves_nothing(data: Path, tmp_path: Path) 
         code, _, err = run("export", "ada", "--to", to, "--data-dir", data)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert (code, err) == (1, f"zeroclaw: `{to}` can't be written: file too large\n")
+    assert (code, err) == (1, f"zeroclaw: `{to}` can't be written: file too large; name another\n")
     assert not to.exists()
 
 
