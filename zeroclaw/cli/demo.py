@@ -1,6 +1,7 @@
 """`zeroclaw demo`: half a minute with a scripted model and a real gate."""
 
 import asyncio
+from functools import partial
 from importlib.resources import as_file, files
 
 import click
@@ -39,11 +40,8 @@ async def _demo(*, auto: bool) -> None:
         if not auto:
             click.echo("a script plays the model; when it asks for approval, press a and Enter")
         try:
-            await with_temporary_daemon(
-                tables,
-                lambda place: converse(place, first=(_FIRST,), approves=auto),
-                prefix="zeroclaw-demo-",
-            )
+            session = partial(converse, first=(_FIRST,), approves=auto)
+            await with_temporary_daemon(tables, session, prefix="zeroclaw-demo-")
         except Unanswered as error:
             message = (
                 "the demo waits for your approval, and nothing more can be typed here; run it in "

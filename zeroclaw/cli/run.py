@@ -47,7 +47,8 @@ def command(
     Ctrl-C ends it, after a grace period for unfinished answers. SIGHUP reads the
     configuration again, like `zeroclaw reload`. The log goes to stderr.
     """
-    if until_stdin_ends and not _is_pipe(_STDIN):
+    is_pipe = stat.S_IFMT(os.fstat(_STDIN).st_mode) in {stat.S_IFIFO, stat.S_IFSOCK}
+    if until_stdin_ends and not is_pipe:
         message = "--until-stdin-ends needs a pipe as standard input"
         raise click.UsageError(message)
     from zeroclaw.host.hangup import Hangup
@@ -87,8 +88,3 @@ def command(
         daemon.run(start, on_ready=greet, lifeline=lifeline, hangup=hangup)
     finally:
         stop_logging()
-
-
-def _is_pipe(descriptor: int) -> bool:
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
