@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from zeroclaw.codec import decode
 from zeroclaw.gate import receipt_screen
+from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
 
 # The modules that a daemon has loaded by the time it has answered on its channels and its pages.
@@ -88,6 +89,7 @@ def build() -> None:
         models += model.__subclasses__()
         model.model_rebuild()
     receipt_screen.screen("receipt", lambda _: None)
+    receipt_screen.screen_shown("receipt", Redactor(("some longer secret",)))
 
 
 def serve(control: socket.socket) -> DaemonSpec | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.fork_client import PRODUCT, fork
 from tests.journeys.daemon_process import PROGRAM
 from tests.journeys.harness import KNOWN_SECRET
 from tests.journeys.test_receipts import FORGED, true_receipt
@@ -34,18 +35,21 @@ SECRETS = ("JOURNEY_MODEL_KEY", "JOURNEY_SIGNING_SECRET")
 
 
 async def without_secrets(world: World, *arguments: str) -> tuple[int, str, str]:
-    """Run a command in a shell that lacks what only the daemon's environment holds."""
+    """Run a command in a shell that lacks what only the daemon's environment holds.
+
+    Forked, for there are many, and each would load the program; the other tests execute it.
+    """
     environment = world.daemon.environment
-    process = await asyncio.create_subprocess_exec(
-        *(PROGRAM, *arguments, "--config", str(world.config)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={name: value for name, value in environment.items() if name not in SECRETS},
+    log = world.directory / "command.log"
+    log.unlink(missing_ok=True)
+    process = await fork(
+        (*PRODUCT, *arguments, "--config", str(world.config)),
+        environment={name: value for name, value in environment.items() if name not in SECRETS},
+        directory=world.directory,
+        log=log,
     )
-    output, errors = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, output.decode(), errors.decode()
+    output = b"".join([line async for line in process.lines()])
+    return await process.wait(), output.decode(), log.read_text(encoding="utf-8")
 
 
 async def test_commands_do_what_they_can_without_the_daemons_secrets(tmp_path: Path) -> None:
