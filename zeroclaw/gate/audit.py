@@ -209,8 +209,7 @@ def interrupted(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
         at: The time of the new entries.
     """
     begun: dict[str, Entry] = {}
-    may_have_run: set[str] = set()
-    ended: set[str] = set()
+    may_have_run, ended = set[str](), set[str]()
     for entry in _readable(bodies):
         if not isinstance(entry, Entry) or entry.kind not in _OF_AN_ACTION:
             continue

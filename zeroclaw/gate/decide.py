@@ -413,9 +413,9 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         action, facts = ready.action, ready.facts
         decision, scope = ruled.ruling.decision, None
         if may_be_granted(ruled.query, decision, ruled.policy):
-            workspace = str(case.setting.context.workspace)
-            scope = scope_of(action, facts, settings.grant_s, workspace)
+            scope = scope_of(action, facts, settings.grant_s, str(case.setting.context.workspace))
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
+        line = partial(self._summary, ready, arguments)
         return Approval(
             id=ApprovalId(self.ids.token()),
             action=action.id,
@@ -426,12 +426,8 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             requester=action.principal,
             approvers=settings.approvers,
             requester_may_answer=settings.requester_may_answer,
-            summary=self._summary(ready, ENGLISH),
-            summaries=tuple(
-                (language, self._summary(ready, language))
-                for language in LANGUAGES
-                if language != ENGLISH
-            ),
+            summary=line(ENGLISH),
+            summaries=tuple((other, line(other)) for other in LANGUAGES if other != ENGLISH),
             arguments=arguments.text,
             hidden=arguments.hidden,
             scope=scope,
@@ -443,10 +439,13 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             deadline_at=ruled.query.now + timedelta(seconds=settings.timeout_s),
         )
 
-    def _summary(self, ready: _Ready, language: Language) -> str:
-        """Return the tool's line about the call; only the tool's name if the line contains a secret."""
+    def _summary(self, ready: _Ready, arguments: CardArguments, language: Language) -> str:
+        """Return the tool's line about the call; only its name if the call or the line holds a secret.
+
+        A line that is cut may show a part of a secret that no search finds.
+        """
         line = call_now(lambda: line_of(ready.tool, ready.action.arguments, language))
-        summary = "" if isinstance(line, Raised) else line
+        summary = "" if isinstance(line, Raised) or arguments.hidden else line
         if not summary or self.redactor.finds(summary, known_only=True):
             return catalogue.WOULD_RUN_TOOL.to(language, tool=ready.action.tool)
         return summary if len(summary) <= SUMMARY_CHARS else f"{summary[:SUMMARY_CHARS]} …"

@@ -124,7 +124,7 @@ class ReceiptLookup:
         tool = self._services.gate.tools.get(action.tool)
         line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
         text = "" if isinstance(line, Raised) else line
-        safe = escape_invisible(receipt.defang(self._services.gate.redactor.redact(text)))
+        safe = escape_invisible(receipt.defang(self._services.gate.redactor.redact_cut(text)))
         return shortened(safe, MAX_SUMMARY_CHARS)
 
 

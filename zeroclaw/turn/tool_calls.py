@@ -288,7 +288,7 @@ class ToolCalls:
         def line(language: Language) -> str:
             text = call_now(partial(line_of, tool, frozen.action.arguments, language))
             name = tool.spec.name if isinstance(text, Raised) else text[:REDACTED_CHARS]
-            return self._services.gate.redactor.redact(name)
+            return self._services.gate.redactor.redact_cut(name)
 
         is_marked = isinstance(returned, ToolOutput) and returned.untrusted
         return of_result(facts_of(tool.spec), taint, line, marked=is_marked)

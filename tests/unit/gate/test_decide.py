@@ -189,6 +189,18 @@ async def test_a_card_shows_what_merely_looks_like_a_secret() -> None:
     assert json.loads(approval.arguments) == {"path": HIDING, "text": "x" * 5000}
 
 
+async def test_a_line_about_a_call_shows_no_part_of_a_secret() -> None:
+    """The tool cuts its line anywhere; the call beneath it names the secret's reference."""
+
+    def says_some(arguments: Arguments) -> str:
+        return f"write `{arguments['path']}"[: len("write `") + len(SECRET) - 1] + "…`"
+
+    tool = dataclasses.replace(WRITE, describes=says_some)
+    arguments = json.dumps({"path": SECRET, "text": "x"})
+    (approval,) = (await House(tools=[tool]).decide(call("write_file", arguments))).approvals
+    assert approval.summary == "run write_file"
+
+
 async def test_a_long_line_about_a_call_is_cut_where_it_is_seen() -> None:
     """The whole call stands beneath it."""
 
