@@ -88,7 +88,7 @@ def read_config(path: Path | None) -> str:
     except UnicodeDecodeError:
         text, is_text = "", False
     except OSError as error:
-        fault = f"`{path}` can't be read: {system_words(error)}; make it readable for this user"
+        fault = f"`{path}` can't be read: {system_words(error)}; put a file there that this user can read"
         raise ConfigError((fault,)) from error
     if not is_text:
         raise ConfigError((f"`{path}` is not UTF-8 text; save it as UTF-8",))

@@ -151,7 +151,9 @@ def test_a_usual_file_that_is_a_link_to_nowhere_is_a_fault(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "zeroclaw").mkdir()
     (tmp_path / "zeroclaw" / "config.toml").symlink_to(tmp_path / "unmounted")
-    with pytest.raises(ConfigError, match="can't be read: no such file or directory"):
+    with pytest.raises(
+        ConfigError, match="can't be read: no such file or directory; put a file there"
+    ):
         read_config(find_config(None))
 
 
