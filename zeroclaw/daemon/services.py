@@ -21,6 +21,7 @@ from zeroclaw.daemon.foundation import Foundation, ReadyFacts
 from zeroclaw.daemon.reload import Reloader
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
+from zeroclaw.errors import RecordUnreadable, StoreUnusable
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.decide import Gate
@@ -288,8 +289,15 @@ class Services:
     async def remember(self) -> None:
         """Load the stored state before any message is admitted; once, at the start."""
         store = self.foundation.store
-        self.take_halt(await last_halt(store))
-        await self.people.load(store)
+        try:
+            self.take_halt(await last_halt(store))
+            await self.people.load(store)
+        except RecordUnreadable as error:  # nobody who was revoked may be let in for it
+            message = (
+                f"the record of a person or a halt is damaged ({error}); put a backup in place: "
+                "`zeroclaw restore --force BACKUP`"
+            )
+            raise StoreUnusable(message) from error
         self.policy.revoke(self.people.revoked)
         await self.revocation.sweep()
         await self.reassembly.remember()

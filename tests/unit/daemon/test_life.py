@@ -27,7 +27,7 @@ from zeroclaw.daemon.config_check import check
 from zeroclaw.daemon.foundation import Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Hooks
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import ConfigError, ProviderUnreachable, StoreUnusable
+from zeroclaw.errors import ConfigError, ProviderUnreachable, StoreUnusable, ungrouped
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
@@ -76,6 +76,21 @@ async def test_a_halt_ended_by_an_earlier_release_stays_ended(world: World) -> N
         await house.say("one")
         assert house.texts() == ["ok"]
     assert [facts.halted for facts in world.ready] == [""]
+
+
+@pytest.mark.parametrize(("kind", "key"), [(RowKind.SWITCH, KEY), (RowKind.PERSON, "chat:ben")])
+async def test_a_damaged_halt_or_person_ends_the_start(
+    world: World, kind: RowKind, key: str
+) -> None:
+    """It may be of a person who was revoked; the line says what to do (P4, P10)."""
+    await world.store.write(Put(kind=kind, key=key, body=b"{", state="on"))
+    remedy = "put a backup in place: `zeroclaw restore --force BACKUP`"
+    with (
+        pytest.raises(StoreUnusable, match=f"a person or a halt is damaged .*; {remedy}"),
+        ungrouped(),
+    ):
+        async with world.running():
+            pass
 
 
 @pytest.mark.slow
