@@ -150,9 +150,7 @@ class _Handler(logging.Handler):
         return head, fields
 
     def _value(self, value: object) -> object:
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        return self._clean(str(value))
+        return value if isinstance(value, int | float | None) else self._clean(str(value))
 
     def _clean(self, text: str) -> str:
         redacted = self._redact(text[:_MAX_SCANNED_CHARS])

@@ -13,15 +13,24 @@ import logging
 import os
 import resource
 import sys
+from collections.abc import Callable
 
 from zeroclaw.codec import decode
 from zeroclaw.readers.documents import read_pdf, read_picture
+from zeroclaw.readers.formats import Reader
 from zeroclaw.readers.replies import ReadRequest, Reply, line_of
 from zeroclaw.readers.text import read_mail, read_table, read_text
 
 OPEN_FILES = 64
 # From linux/sched.h; see unshare(2).
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
+_READERS: dict[Reader, Callable[[bytes, ReadRequest], Reply]] = {
+    "text": read_text,
+    "table": read_table,
+    "mail": read_mail,
+    "pdf": read_pdf,
+    "image": read_picture,
+}
 TOO_LARGE = "reading it takes more memory than one file may"
 
 
@@ -50,19 +59,8 @@ def leave_network() -> bool:
 
 def read(request: ReadRequest, data: bytes) -> Reply:
     """Return the result of reading a file."""
-    match request.reader:
-        case "text":
-            return read_text(data, request)
-        case "table":
-            return read_table(data, request)
-        case "mail":
-            return read_mail(data, request)
-        case "pdf":
-            return read_pdf(data, request)
-        case "image":
-            return read_picture(data, request)
-        case "none":
-            return Reply(failed="there is no reader for it")
+    reader = _READERS.get(request.reader)
+    return Reply(failed="there is no reader for it") if reader is None else reader(data, request)
 
 
 def main() -> None:

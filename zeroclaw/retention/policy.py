@@ -77,7 +77,7 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
         case UntilDue():
             return row.due_at is not None and row.due_at < at.now
         case Ages(age=age, ended=ended, at=began, sooner=sooner):
-            if not is_ended(row, ended):
+            if ended and row.state not in ended:
                 return False
             sooner_age = None if sooner is None else sooner(row)
             horizon = max(at.ages[age], FOR_EVER if sooner_age is None else at.ages[sooner_age])
@@ -89,11 +89,6 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
             return False
         case _:
             assert_never(table.keeps)
-
-
-def is_ended(row: Row, ended: frozenset[str]) -> bool:
-    """Whether a row is in one of these states; always, if there are none."""
-    return not ended or row.state in ended
 
 
 def is_before(ulid: str, instant: datetime) -> bool:

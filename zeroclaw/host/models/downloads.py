@@ -6,13 +6,12 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urljoin, urlsplit
 
-from zeroclaw.errors import Refused, system_words
+from zeroclaw.errors import Refused, refused_as
 from zeroclaw.host.http import HttpClient, HttpFailed, HttpRequest
 from zeroclaw.host.models.gguf import is_gguf
 from zeroclaw.redact import without_credentials
@@ -30,7 +29,7 @@ def check_model(path: Path, sha256: str, name: Path) -> None:
     Raises:
         Refused: It is no GGUF, has another hash, or can't be read.
     """
-    with _disk_errors_refused(name):
+    with refused_as(Refused, f"`{name}` can't be used"):
         if not is_gguf(path):
             message = f"`{name}` is not a GGUF model; is it a web page?"
             raise Refused(message)
@@ -56,7 +55,10 @@ async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: 
             it was wrong.
     """
     part = target.with_name(f".{target.name}.{sha256[:16]}.part")
-    with _disk_errors_refused(target), await asyncio.to_thread(_open_part, part) as file:
+    with (
+        refused_as(Refused, f"`{target.parent}` can't be used"),
+        await asyncio.to_thread(_open_part, part) as file,
+    ):
         for _ in range(MAX_REDIRECTS + 1):
             location = await _request(http, url, file, show)
             if not location:
@@ -139,17 +141,3 @@ def _redirected(url: str, location: str) -> str:
 
 def _host(url: str) -> str:
     return urlsplit(without_credentials(url)).netloc.removeprefix("…@")
-
-
-@contextmanager
-def _disk_errors_refused(target: Path) -> Generator[None]:
-    """Turn disk errors into a one-line `Refused`."""
-    try:
-        yield
-    except OSError as error:
-        reason = f"`{error.filename or target}` can't be used: {system_words(error)}"
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            reason = (
-                f"no space for `{target.name}` in `{target.parent}`; make room and run this again"
-            )
-        raise Refused(reason) from error
