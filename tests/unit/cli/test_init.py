@@ -22,7 +22,7 @@ from zeroclaw.cli import root
 from zeroclaw.cli.configuration import TrialResult
 from zeroclaw.cli.init import flow
 from zeroclaw.cli.init.flow import try_channel
-from zeroclaw.cli.init.prompts import Interview
+from zeroclaw.cli.init.prompts import Interview, explain
 from zeroclaw.cli.init.template import COMMENTS, Answers, ChosenChannel, compose
 from zeroclaw.cli.models.choice import Discovered, Key
 from zeroclaw.config.model import Config, ProviderSettings
@@ -582,6 +582,15 @@ def test_further_questions_have_defaults(tmp_path: Path) -> None:
     room = Room(tmp_path)
     room.ask("", "", "", "", "y", "", "", "")
     assert parse(compose(room.given())) == Config()
+
+
+def test_an_explanation_fits_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own line breaks, and those of a narrow terminal, would make a comb of it."""
+    monkeypatch.setenv("COLUMNS", "60")
+    explain("word " * 30)
+    assert [len(line) for line in capsys.readouterr().out.splitlines()] == [54, 54, 39]
 
 
 def test_a_channel_asks_for_its_settings_and_its_operator(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ class Interview(Value):
                     chosen.append(self._channel(manifest, model, operators))
             if not chosen:
                 click.echo("Without a channel nobody can talk to the bot; choose one.")
-        click.echo(
-            "What may tools do without asking you: only read, and nothing else at all (readonly),\n"
+        explain(
+            "What may tools do without asking you: only read, and nothing else at all (readonly), "
             "read, and ask before anything more (supervised), or all that no rule forbids (full)?"
         )
         levels = click.Choice(get_args(Autonomy))
@@ -195,9 +195,9 @@ class Interview(Value):
 
     def _secret(self, key: str, *, is_needed: bool = True) -> SecretReference | None:
         """Ask where a secret is stored; if nowhere yet, write it into a file."""
-        click.echo(
-            f"Where is the key of `{key}`: in an environment variable (env), in a file, in the\n"
-            "desktop's keyring, or nowhere yet? Then type it, and it goes into a file that only you\n"
+        explain(
+            f"Where is the key of `{key}`: in an environment variable (env), in a file, in the "
+            "desktop's keyring, or nowhere yet? Then type it, and it goes into a file that only you "
             "can read."
         )
         kinds = ["env", "file", "keyring", "type", *([] if is_needed else ["none"])]
@@ -348,6 +348,11 @@ def _of_key(key: Key) -> ProviderSettings:
     )
 
 
+def explain(text: str) -> None:
+    """Print a longer text, wrapped for this terminal."""
+    click.echo(click.wrap_text(text, width=click.HelpFormatter().width))
+
+
 def _is_accepted(result: TrialResult) -> bool:
     """Print the result of a trial; after a failed one, ask whether to use the answers anyway."""
     say(f"  {result.line}")
@@ -357,10 +362,10 @@ def _is_accepted(result: TrialResult) -> bool:
 def _sender(manifest: ChannelManifest) -> str:
     """Ask for the operator's id on a channel; empty if a code will identify them."""
     hint = (
-        " If you don't know it, leave it empty:\n"
+        " If you don't know it, leave it empty: "
         "the daemon prints a code, and the person who sends it to the bot becomes the operator."
     )
-    click.echo(f"Your sender id there makes you the operator.{hint if manifest.may_pair else ''}")
+    explain(f"Your sender id there makes you the operator.{hint if manifest.may_pair else ''}")
     default = "" if manifest.may_pair else None
     while typed := _text(f"Your sender id on {manifest.kind}", default=default):
         if sender := manifest.spelled(typed):
