@@ -172,8 +172,7 @@ class Meter(Struct, kw_only=True):
         self._calls_to_skip = 1 + usage.entries // _ENTRIES_A_CALL
         before = self.usage
         usage.is_disk_full &= not before.is_disk_full
-        max_bytes = max(self.max_bytes, before.bytes_)
-        return usage.excess(max_bytes, max(MAX_ENTRIES, before.entries))
+        return usage.excess(max(self.max_bytes, before.bytes_), max(MAX_ENTRIES, before.entries))
 
     def _process_excess(self, pids: tuple[int, ...]) -> str:
         if self.memory_bytes is None:

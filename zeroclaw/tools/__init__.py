@@ -225,9 +225,7 @@ def quoted(text: str, *, limit_chars: int = 200) -> str:
 
 def fenced(text: str) -> str:
     """Return text in a code fence that it cannot close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.host.executors import FairShare
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.tool import Tool, ToolContext, ToolOutput
@@ -66,18 +67,20 @@ def tools(find: Find, answer_chars: Callable[[], int] = lambda: 20_000) -> tuple
             raise ToolArgumentsInvalid((f"limit: must be at most {max_chars}",))
         return arguments.model_copy(update={"limit": arguments.limit or max_chars})
 
+    share = FairShare("earlier results", at_once=2)  # a whole one may take 50 MB
+
     async def handler(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
-        result = await find(context.conversation, arguments.id)
-        if result is None or (text := result.text) is None:
-            fault = _missing(arguments.id, is_known=result is not None)
-            return ToolOutput(text=fault, is_error=True)
-        offset = arguments.offset
-        if offset and offset >= len(text):
-            fault = f"offset: {offset} is past the end of {counted(len(text), 'character')}"
-            return ToolOutput(text=fault, is_error=True)
-        show = matches if arguments.word else piece
-        shown = await asyncio.to_thread(show, text, arguments)
-        return ToolOutput(text=shown, untrusted=not result.trusted)
+        async with share.slot(context.conversation):
+            result = await find(context.conversation, arguments.id)
+            if result is None or (text := result.text) is None:
+                fault = _missing(arguments.id, is_known=result is not None)
+                return ToolOutput(text=fault, is_error=True)
+            offset = arguments.offset
+            if offset and offset >= len(text):
+                fault = f"offset: {offset} is past the end of {counted(len(text), 'character')}"
+                return ToolOutput(text=fault, is_error=True)
+            shown = await asyncio.to_thread(matches if arguments.word else piece, text, arguments)
+            return ToolOutput(text=shown, untrusted=not result.trusted)
 
     return (
         ModelTool(

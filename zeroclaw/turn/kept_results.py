@@ -6,6 +6,7 @@ blob from any conversation. A result that was not cut is in the conversation's j
 its receipt; a request may contain only a line of it.
 """
 
+import asyncio
 from datetime import datetime
 
 from zeroclaw.envelope import ConversationId, TurnId
@@ -75,7 +76,8 @@ async def find_result(store: Store, conversation: ConversationId, key: str) -> W
     row = await RESULTS.get(store, _key(conversation, key))
     if row is not None:
         body = await store.blob(row.digest)
-        return WholeResult(text=None if body is None else body.decode(), trusted=row.trusted)
+        text = None if body is None else await asyncio.to_thread(body.decode)
+        return WholeResult(text=text, trusted=row.trusted)
     if not key.startswith(PREFIX_PLAIN):
         return None
     receipt = key.encode(errors="replace")

@@ -160,6 +160,23 @@ async def test_no_search_holds_the_event_loop(monkeypatch: pytest.MonkeyPatch) -
     assert steps.taken() <= (100, "")
 
 
+async def test_a_conversation_reads_one_result_at_a_time() -> None:
+    """Each is read whole, and a batch has many calls (P9)."""
+    reading: list[str] = []
+
+    async def find(conversation: ConversationId, name: str) -> WholeResult:
+        reading.append(name)
+        await asyncio.sleep(0)
+        assert reading == [name]
+        reading.clear()
+        return WholeResult(text="text", trusted=True)
+
+    (made,) = tools(find)
+    async with asyncio.TaskGroup() as group:
+        for name in "abcd":
+            group.create_task(made.run(made.check({"id": name, "word": "t"}), CONTEXT))
+
+
 async def test_a_word_that_is_not_there_is_reported() -> None:
     assert (await read(tool(), word="x")).text == "`x` is not in the 791 characters"
     assert (await read(tool(), word="line 1\n", offset=10)).text == (

@@ -12,6 +12,7 @@ from zeroclaw.tools import (
     ToolArguments,
     counted,
     dump,
+    fenced,
     parse,
     quoted,
     readable,
@@ -123,6 +124,21 @@ def test_a_name_is_quoted_on_one_line(text: str) -> None:
     assert line.isprintable()
     assert (line[0], line[-1], line.count("`")) == ("`", "`", 2)
     assert len(line) <= 203
+
+
+@given(st.text("`a\n", max_size=20))
+def test_no_text_closes_its_fence(text: str) -> None:
+    """It has one backtick more than any run in the text, and three at least."""
+    fence, _, rest = fenced(text).partition("\n")
+    assert set(fence) == {"`"}
+    assert rest == f"{text.rstrip()}\n{fence}"
+    assert fence not in text
+    assert fence == "```" or fence[1:] in text
+
+
+def test_a_fence_around_many_backticks_takes_no_time() -> None:
+    """The text is read once (the test's time-out is the assertion)."""
+    assert len(fenced("`" * 1_000_000)) == 3_000_004
 
 
 def test_one_is_not_many() -> None:

@@ -111,8 +111,7 @@ def edit_file(arguments: EditArguments, run: RunContext) -> ToolOutput:
         run.raise_if_stopped()
         replace_at(directory, parts, new, replaces=before)
     line = text[: text.index(arguments.old_text)].count("\n") + 1
-    size = counted(len(new), "byte")
-    return ToolOutput(text=f"edited {shown(parts)} at line {line}: {size}")
+    return ToolOutput(text=f"edited {shown(parts)} at line {line}: {counted(len(new), 'byte')}")
 
 
 def readable_parts(path: str, run: RunContext) -> Parts:
