@@ -263,7 +263,8 @@ def _smaller_versions(inputs: RequestInputs, max_tokens: int) -> Iterator[Reques
             smallest = replace(smallest, parts=parts)
             yield smallest
     if tail := longest_tail(smallest, max_tokens):
-        smallest = _only_tail(smallest, tail)
+        start = 0 if tail.pinned is not None else smallest.start - tail.start
+        smallest = replace(smallest, messages=tail.of(smallest.messages), start=start)
         yield smallest
     longest, max_chars = smallest, max(_CHARS_A_TOKEN * max_tokens, 2 * _MIN_CHARS)
     while max_chars > _MIN_CHARS:
@@ -303,11 +304,6 @@ def longest_tail(inputs: RequestInputs, max_tokens: float) -> Tail | None:
         if totals[len(sizes) - tail.start] + pinned <= max_tokens:
             break
     return tail
-
-
-def _only_tail(inputs: RequestInputs, tail: Tail) -> RequestInputs:
-    start = 0 if tail.pinned is not None else inputs.start - tail.start
-    return replace(inputs, messages=tail.of(inputs.messages), start=start)
 
 
 def _clip_message(message: Message, max_chars: int) -> Message:

@@ -285,13 +285,10 @@ class Downloads(Value):
             wakeup.clear()
             if not is_wanted() or not await is_waiting(self.store, item):
                 return None
-            if await self._is_stopped(item):
+            controls = INBOX.all(self.store, conversation=item.conversation, state="control")
+            if any([_stops(control, item) async for control in controls]):
                 return STOPPED
             await wakeup.wait()
-
-    async def _is_stopped(self, item: Item) -> bool:
-        controls = INBOX.all(self.store, conversation=item.conversation, state="control")
-        return any([_stops(control, item) async for control in controls])
 
     async def _fetch(
         self, channel: str, attachment: Attachment, free_bytes: int

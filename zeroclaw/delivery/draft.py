@@ -12,7 +12,8 @@ never an older text after a newer one. A tool call does not end a draft (K4), bu
 text goes on in a new message, because nobody gets notice of an edit.
 
 A text arrives cut into parts. Only the last part of a growing text changes; earlier ones are edited
-again only when the text was replaced. Messages that a shorter text no longer needs are deleted, or
+again only when the text was replaced. Messages above a card are ended while a person reads them, so
+that the final need not edit each. Messages that a shorter text no longer needs are deleted, or
 edited to point above. The outbox ends the answer; it starts from the messages of `DraftEnded`.
 
 Where the platform can preview unsent text, the last part is previewed, and becomes a message only
@@ -165,11 +166,13 @@ class DraftMessage(Value):
         message: The platform's id, None if the message is gone and left to the final.
         text: The text of the message, None when that is unknown.
         key: The key that it was sent with.
+        is_ended: It was shown as a text that grows no more.
     """
 
     message: str | None
     text: str | None
     key: str
+    is_ended: bool = False
 
 
 class Draft(Value):
@@ -188,6 +191,7 @@ class Draft(Value):
         previewed: The previewed text of the next part, None for none, or when that is unknown.
         requested: The request for the next call, None for none.
         flight: The one call under way.
+        is_ending: It shows a text that grows no more.
         calls: Count of calls.
         sent: Count of posted messages, including those before a restart.
         resent: Count of messages sent again after a person deleted them.
@@ -211,6 +215,7 @@ class Draft(Value):
     previewed: str | None = None
     requested: RequestSlot | None = None
     flight: Call | None = None
+    is_ending: bool = False
     calls: int = 0
     sent: int = 0
     resent: int = 0
@@ -272,6 +277,11 @@ def is_previewed(draft: Draft) -> bool:
     return not is_over and len(draft.parts) < min(draft.demanded, len(wanted))
 
 
+def stays(draft: Draft) -> bool:
+    """Whether the text grows no more: a person reads it above a card, and it goes on below."""
+    return draft.is_read_now and draft.traits.multi_message
+
+
 def message_key(turn: str, number: int) -> str:
     """Return the key of a turn's message number `number`, from 0; the same after a restart."""
     return f"{turn}:{number}"
@@ -281,7 +291,8 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
     """Handle an event; return the effects, in order."""
     match event:
         case Showed():
-            if not _is_newer(draft, event):
+            is_later = (event.fence, event.number) > (draft.fence, draft.number)
+            if event.turn != draft.turn or not is_later or draft.closed:
                 return draft, ()
             draft = replace(
                 draft,
@@ -310,11 +321,6 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
     return _proceed(draft)
 
 
-def _is_newer(draft: Draft, frame: Showed) -> bool:
-    is_later = (frame.fence, frame.number) > (draft.fence, draft.number)
-    return frame.turn == draft.turn and is_later and not draft.closed
-
-
 def _proceed(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
     """Ask for the next call, withdraw a request that is no longer needed, or end."""
     if draft.flight is not None or draft.ended:
@@ -338,6 +344,8 @@ def _request_for(draft: Draft, call: Call) -> RequestSlot:
             return RequestSlot(message="", soon=draft.is_read_now or is_previewed(draft))
         case Preview():
             return RequestSlot(message=call.key)
+        case Edit() if call.text == draft.parts[call.part].text:
+            return RequestSlot(message=call.message)  # a person can read it already
         case Edit() | Delete():
             return RequestSlot(message=call.message, soon=draft.is_read_now)
         case _:
@@ -350,7 +358,8 @@ def _begin_call(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
     call = None if draft.requested is None else _next_call(draft)
     if call is None:
         return draft, ()
-    return replace(draft, requested=None, flight=call, calls=draft.calls + 1), (call,)
+    draft = replace(draft, requested=None, flight=call, is_ending=stays(draft))
+    return replace(draft, calls=draft.calls + 1), (call,)
 
 
 # --- the next call -------------------------------------------------------------------------------
@@ -363,7 +372,8 @@ def _next_call(draft: Draft) -> Call | None:
         return None
     wanted = _wanted(draft)
     for number, (part, text) in enumerate(zip(draft.parts, wanted, strict=False)):
-        if part.message is not None and part.text != text:
+        is_shown = part.text == text and (part.is_ended or not stays(draft))
+        if part.message is not None and not is_shown:
             return _edit(draft, number, part.message, text)
     for number in range(len(draft.parts) - 1, len(wanted) - 1, -1):
         message, above = draft.parts[number].message, catalogue.CONTINUED_ABOVE.to(draft.language)
@@ -422,14 +432,14 @@ def _delivered(draft: Draft, call: Call, ref: MessageRef | None) -> Draft:
             part = DraftMessage(message=ref.message, text=text, key=call.key)
             return replace(
                 draft,
-                parts=(*draft.parts, part),
+                parts=(*draft.parts, replace(part, is_ended=draft.is_ending)),
                 sent=draft.sent + 1,
                 previewed=None,
                 unsure=False,
                 uncertain=False,
             )
         case Edit(), _:
-            part = replace(draft.parts[call.part], text=call.text)
+            part = replace(draft.parts[call.part], text=call.text, is_ended=draft.is_ending)
             return _with_part(draft, call.part, part)
         case Delete(), _:
             return _with_part(draft, call.part, None)

@@ -318,9 +318,11 @@ class DraftHandle:
 
     def _remainder_of(self, messages: tuple[str, ...]) -> DraftRemainder:
         draft = self._draft
+        ended = takewhile(lambda part: part.message and part.is_ended, draft.parts)
         may_stand = draft.uncertain
         return DraftRemainder(
             refs=tuple(self._refs[message] for message in messages),
+            ended=tuple(part.text or "" for part in ended),
             uncertainty=replace(self._uncertainty, may_stand=may_stand) if may_stand else CERTAIN,
             posted=draft.sent,
             inherited=draft.unsure and not may_stand,
@@ -452,16 +454,20 @@ class DraftHandle:
             case machine.Send():
                 return await self._post(account, call)
             case machine.Edit():
-                return await account.edit(self._refs[call.message], _content(call))
+                return await account.edit(self._refs[call.message], self._content(call))
             case machine.Delete():
                 return await account.delete(self._refs[call.message])
             case machine.Preview():
                 self._previewed += 1
                 if self._previewed == 1:
                     self._group.create_task(self._refresh(), name=f"preview {self._turn}")
-                return await account.preview(self._address, _content(call))
+                return await account.preview(self._address, self._content(call))
             case _:
                 assert_never(call)
+
+    def _content(self, call: machine.Send | machine.Edit | machine.Preview) -> Markdown:
+        is_growing = not self._draft.is_ending
+        return Markdown(text=call.text, key=call.key, draft=is_growing, plain=call.plain)
 
     async def _post(self, account: Account, call: machine.Send) -> CallOutcome[MessageRef]:
         """Post a message; recorded before the send, unless the platform recognises our keys."""
@@ -470,7 +476,7 @@ class DraftHandle:
         if mark and not await self._is_recorded(self._new.on_sending(mark)):
             return Unreachable(reason="it is not on record")
         reply_to = "" if self._refs else self._new.reply_to
-        content = replace(_content(call), reply_to=reply_to)
+        content = replace(self._content(call), reply_to=reply_to)
         outcome = await account.post(self._address, content)
         if isinstance(outcome, Delivered):
             ref = outcome.value
@@ -538,7 +544,3 @@ def _is_running(tool: ToolProgress) -> bool:
 
 def _cut_short(tool: ToolProgress) -> ToolProgress:
     return replace(tool, state="failed") if _is_running(tool) else tool
-
-
-def _content(call: machine.Send | machine.Edit | machine.Preview) -> Markdown:
-    return Markdown(text=call.text, key=call.key, draft=True, plain=call.plain)

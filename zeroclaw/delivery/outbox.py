@@ -281,6 +281,7 @@ class Outbox(Struct, eq=False, kw_only=True):
             save=self._save,
             known_ids=self._known_ids,
             was_found=waiting.remainder.inherited or waiting.was_found,
+            ended=waiting.remainder.ended,
         )
         failures = 0
         while True:

@@ -77,6 +77,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
         known_ids: Returns the platform's ids of the bot's recorded messages in a chat.
         was_found: The process that wrote the row, or began its draft, is gone; a message may exist
             with another text.
+        ended: As in `rows.DraftRemainder`.
     """
 
     row: Row
@@ -86,6 +87,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
     save: Save
     known_ids: Callable[[Address], Awaitable[frozenset[str]]]
     was_found: bool
+    ended: tuple[str, ...] = ()
     _lost: int = 0
     _barred: int = 0
     _answered: int = 0

@@ -161,12 +161,14 @@ class DraftRemainder(Value):
 
     Attributes:
         refs: The messages that exist, in order.
+        ended: The texts of the first ones, as far as they are shown as texts that grow no more.
         uncertainty: About one more message, whose send it began.
         posted: Count of messages it posted, including deleted ones; None for as many as exist.
         inherited: The next message may have been posted before a restart, with another text.
     """
 
     refs: tuple[MessageRef, ...] = ()
+    ended: tuple[str, ...] = ()
     uncertainty: Uncertainty = CERTAIN
     posted: int | None = None
     inherited: bool = False

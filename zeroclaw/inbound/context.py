@@ -51,6 +51,9 @@ class Plan(Value):
     remaining_command: Command | None = None
 
 
+NOTHING = Plan(conversation=None)
+
+
 class Resolution(Value):
     """A conversation, and the writes that create it, or that make an address point to it.
 

@@ -92,7 +92,7 @@ class LivePolicy:
         self._settings = settings
         self.last_halt = NEVER
         self._revoked: frozenset[str] = frozenset()
-        self._now = self._assembled()
+        self.configured()
 
     def __call__(self) -> PolicySet:
         """Return the policy."""
@@ -106,7 +106,7 @@ class LivePolicy:
     def halt(self, halt: Halt) -> None:
         """Apply a halt, or its end."""
         self.last_halt = halt
-        self._now = self._assembled()
+        self.configured()
 
     def ended_by(self, started_at: datetime | None) -> str:
         """Return the name of the person whose halt ends a turn; empty if none does.
@@ -115,22 +115,18 @@ class LivePolicy:
             started_at: When the turn began, if a restart interrupted it; it is resumed when its chat is
                 free, which may be after `/resume`. None for a turn that begins now.
         """
-        last = self.last_halt
-        began_before = started_at is not None and started_at < last.at
-        return last.by if began_before or not last.over else ""
+        began_before = started_at is not None and started_at < self.last_halt.at
+        return self.last_halt.by if began_before else self.halted_by
 
     def revoke(self, people: frozenset[str]) -> None:
         """Deny everything to these people, and only to them."""
         self._revoked = people
-        self._now = self._assembled()
+        self.configured()
 
     def configured(self) -> None:
-        """Apply the settings after they were replaced."""
-        self._now = self._assembled()
-
-    def _assembled(self) -> PolicySet:
+        """Apply the current settings, after they were replaced."""
         config, last = self._settings.config, self.last_halt
-        return assemble(
+        self._now = assemble(
             config.autonomy,
             self._settings.statements,
             None if last.over else halt_statement(last.by, last.at),

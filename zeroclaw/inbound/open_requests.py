@@ -28,7 +28,7 @@ from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, give_numbers
-from zeroclaw.inbound.context import InboundContext, Plan
+from zeroclaw.inbound.context import NOTHING, InboundContext, Plan
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import PAIRINGS, PairingRequest
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
@@ -46,7 +46,6 @@ CLAIM_AGE = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
 Check = tuple[Plan, float | None]
 """The writes of now, and the seconds until the next check; None for none."""
-NOTHING = Plan(conversation=None)
 
 
 class OpenRequests(Struct, eq=False):

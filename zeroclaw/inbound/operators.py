@@ -86,7 +86,8 @@ class Operators(Struct, eq=False):
                 readers = (Reader(address=chat, language=self.people.language_of(principal.id)),)
             reached = self._answerers(principal, tool, may_answer=may_answer)
             best = not_refused(readers) or not_refused(self._routed(reached))
-            best = best or self._nearest(not_refused(reached), chat)
+            near = (reader for reader in reached if reader.address.channel == chat.channel)
+            best = best or not_refused(near) or self._best(not_refused(reached))
             found.update((reader.address.key(), reader) for reader in best)
         return tuple(found.values())
 
@@ -124,10 +125,6 @@ class Operators(Struct, eq=False):
             and self.may_approve(person, tool)
             and (may_answer or not is_same_person(person, principal))
         )
-
-    def _nearest(self, reached: tuple[Reader, ...], chat: Address) -> tuple[Reader, ...]:
-        near = tuple(reader for reader in reached if reader.address.channel == chat.channel)
-        return near or self._best(reached)
 
     def _best(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
         far = tuple(reader for reader in reached if reader.address.channel not in self.people.local)

@@ -14,12 +14,10 @@ from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.inbound.commands.grants import revoke_writes
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
-from zeroclaw.inbound.context import InboundContext, Plan
+from zeroclaw.inbound.context import NOTHING, InboundContext, Plan
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.store import DurablePoint, Reads, RowKind
 from zeroclaw.value import Struct, field, replace
-
-NOTHING = Plan(conversation=None)
 
 
 class Revocation(Struct, eq=False):

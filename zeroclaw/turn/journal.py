@@ -17,7 +17,7 @@ from zeroclaw.gate.verdict import Denied
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, ToolOutcome, UserMessage
 from zeroclaw.text import catalogue
 from zeroclaw.turn import entries, loop_detection, signals
-from zeroclaw.turn.batch import Fill, closed
+from zeroclaw.turn.batch import closed
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import (
     Step,
@@ -159,7 +159,10 @@ def extend(history: History, entry: Entry) -> History:
         case entries.Noted():
             retry = history.retry and replace(history.retry, own=())
             cleared = replace(history, retry=retry, turn=history.turn and _cleared(history.turn))
-            return _add_note(cleared, UserMessage(content=entry.text, note=entry.why))
+            note = UserMessage(content=entry.text, note=entry.why)
+            if cleared.turn is None:
+                return _append(cleared, (note,))
+            return replace(cleared, pending_notes=(*cleared.pending_notes, note))
         case _:
             if history.turn is None:
                 return history
@@ -246,7 +249,9 @@ def _messages_of(before: State, after: State, entry: Entry) -> tuple[Message, ..
             return (entry.user,)
         case entries.TurnFinished():
             last = () if entry.message is None else (entry.message,)
-            return (*_final_results(before, entry.fills), *last)
+            filled = {fill.position: fill.result for fill in entry.fills}
+            results = enumerate(_batch_results(before))
+            return (*(filled.get(position, result) for position, result in results), *last)
         case _:
             return ()
 
@@ -276,12 +281,6 @@ def _close(history: History) -> History:
 def _cleared(turn: OpenTurn) -> OpenTurn:
     """Return the turn without its person's texts: an edit may have taken them back."""
     return replace(turn, own_texts=(), opened=replace(turn.opened, own=()))
-
-
-def _add_note(history: History, note: UserMessage) -> History:
-    if history.turn is None:
-        return _append(history, (note,))
-    return replace(history, pending_notes=(*history.pending_notes, note))
 
 
 def _untrusted_sources(entry: Entry) -> tuple[Source, ...]:
@@ -342,12 +341,6 @@ def _batch_results(state: State) -> tuple[ToolMessage, ...]:
     if isinstance(state, Calling):
         return closed(state.batch)[0]
     return state.results if isinstance(state, Done) else ()
-
-
-def _final_results(state: State, fills: tuple[Fill, ...]) -> tuple[ToolMessage, ...]:
-    by_position = {fill.position: fill.result for fill in fills}
-    pairs = enumerate(_batch_results(state))
-    return tuple(by_position.get(position, result) for position, result in pairs)
 
 
 # --- entries as events ---------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from zeroclaw.limits.prices import ALL_PERCENT, WARN_PERCENT, dollars, rounds, t
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, Usage
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import is_visible
-from zeroclaw.text.language import Language, Localized, LocalizedMessage
+from zeroclaw.text.language import Language, Localized, LocalizedMessage, Sentence
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Batch
@@ -178,8 +178,10 @@ def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
     match event:
         case signals.RequestFailed():
             return finish(add_usage(state, event.usage), "error", event.text, detail=event.detail)
+        case signals.ContextOverflowed() if state.progress.overflowed:
+            return finish(state, "error", catalogue.TOO_LONG.to(state.progress.language))
         case signals.ContextOverflowed():
-            return _on_overflow(state)
+            return _compact(replace(state.progress, overflowed=True), "overflow", state.shown)
         case signals.RequestSent():  # sent again if the answer does not contain the text on screen
             is_again = isinstance(state, Streaming) and state.has_begun
             return Streaming(progress=state.progress, shown="" if is_again else state.shown), ()
@@ -231,12 +233,6 @@ def _on_response(progress: Progress, event: signals.ResponseReceived) -> Step:
         message=message,
     )
     return done, ()
-
-
-def _on_overflow(state: Thinking | Streaming) -> Step:
-    if state.progress.overflowed:
-        return finish(state, "error", catalogue.TOO_LONG.to(state.progress.language))
-    return _compact(replace(state.progress, overflowed=True), "overflow", state.shown)
 
 
 def _compact(progress: Progress, cause: CompactionCause, shown: str = "") -> Step:
@@ -439,24 +435,22 @@ def finish(
     return done, ()
 
 
+_STOPPED: dict[Literal["stop", "new", "halt", "revoked"], Sentence] = {
+    "stop": catalogue.STOPPED,
+    "new": catalogue.STOPPED_FOR_NEW,
+    "halt": catalogue.STOPPED_BY_HALT,
+    "revoked": catalogue.STOPPED_AS_REVOKED,
+}
+
+
 def abort_note(event: signals.AbortRequested, language: Language) -> str:
     """Return the note that says who ended the turn, and how."""
-    by = catalogue.BY.about(who=by_whom(event.by)) if event.by else ""
-    match event.cause:
-        case "stop":
-            return catalogue.STOPPED.to(language, by=by)
-        case "new":
-            return catalogue.STOPPED_FOR_NEW.to(language, by=by)
-        case "halt":
-            return catalogue.STOPPED_BY_HALT.to(language, by=by)
-        case "revoked":
-            return catalogue.STOPPED_AS_REVOKED.to(language, by=by)
-        case "interrupt" if event.by:
-            return catalogue.INTERRUPTED_BY.to(language, who=event.by)
-        case "interrupt":
-            return catalogue.INTERRUPTED.to(language)
-        case _:
-            assert_never(event.cause)
+    if event.cause != "interrupt":
+        by = catalogue.BY.about(who=by_whom(event.by)) if event.by else ""
+        return _STOPPED[event.cause].to(language, by=by)
+    if event.by:
+        return catalogue.INTERRUPTED_BY.to(language, who=event.by)
+    return catalogue.INTERRUPTED.to(language)
 
 
 def incomplete_note(message: AssistantMessage, language: Language) -> str:

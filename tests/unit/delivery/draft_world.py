@@ -168,7 +168,8 @@ class World(RuleBasedStateMachine):
             assert self.preview != call.text or self.preview_lost, "no idle preview"
         elif isinstance(call, Edit):
             assert call.text in {*self.texts[call.part : call.part + 1], ABOVE}, "newest"
-            assert self.chat.get(call.message) != call.text or self.unsure(call), "no idle edit"
+            is_idle = self.chat.get(call.message) == call.text and not self.ends(call)
+            assert not is_idle or self.unsure(call), "no idle edit"
         if not isinstance(call, Send):
             edited_at = [at for at, earlier in self.calls if about(earlier) == about(call)]
             interval = LIMITS.min_edit_interval_s * (2 if about(call) in self.refused else 1)
@@ -181,6 +182,11 @@ class World(RuleBasedStateMachine):
     def unsure(self, call: Edit) -> bool:
         """Whether the answer to an earlier edit of the message was lost."""
         return self.draft.parts[call.part].text is None
+
+    def ends(self, call: Edit) -> bool:
+        """Whether a message above a card is still shown as one that grows."""
+        goes_on_below = self.is_read_now and self.traits.multi_message
+        return goes_on_below and not self.draft.parts[call.part].is_ended
 
     def shown(self) -> tuple[str, ...]:
         return self.texts if self.traits.multi_message else self.texts[:1]
@@ -206,6 +212,8 @@ class World(RuleBasedStateMachine):
         deleted = any(part.message is None for part in draft.parts)
         rest = {ABOVE} if len(parts) > len(expected) else set[str]()
         is_shown = tuple(parts[: len(expected)]) == expected and set(parts[len(expected) :]) <= rest
+        if self.is_read_now and self.traits.multi_message:
+            is_shown = is_shown and all(part.is_ended for part in draft.parts[: len(expected)])
         under_way = self.in_flight is not None or bool(self.paced.drafts)
         assert is_shown or under_way or deleted or self.deleted_unnoticed(), (
             "the newest text is on its way"

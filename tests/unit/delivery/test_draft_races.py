@@ -24,9 +24,9 @@ MUTANTS = [
         id="two calls at once",
     ),
     pytest.param(
-        "(frame.fence, frame.number) > (draft.fence, draft.number)", "True", id="older after newer"
+        "(event.fence, event.number) > (draft.fence, draft.number)", "True", id="older after newer"
     ),
-    pytest.param("is_later and not draft.closed", "is_later", id="takes frames after the end"),
+    pytest.param("not is_later or draft.closed", "not is_later", id="takes frames after the end"),
     pytest.param(
         "is_over = draft.closed or draft.muted or draft",
         "is_over = draft.muted or draft",
@@ -45,8 +45,8 @@ MUTANTS = [
         id="takes a lost edit for shown",
     ),
     pytest.param(
-        "part = replace(draft.parts[call.part], text=call.text)",
-        "part = replace(draft.parts[call.part], text=draft.wanted[0])",
+        "part = replace(draft.parts[call.part], text=call.text,",
+        "part = replace(draft.parts[call.part], text=draft.wanted[0],",
         id="takes the newest text for shown",
     ),
     pytest.param(
@@ -68,9 +68,12 @@ MUTANTS = [
         "not draft.traits.can_edit or ", "", id="shows drafts where nothing can be edited"
     ),
     pytest.param(
-        "part.message is not None and part.text != text",
-        "part.message is not None",
-        id="edits idly",
+        "is_shown = part.text == text and", "is_shown = part.text is None and", id="edits idly"
+    ),
+    pytest.param(
+        "(part.is_ended or not stays(draft))",
+        "True",
+        id="leaves the text above a card to the final",
     ),
     pytest.param(
         "    if request != draft.requested:\n",

@@ -1,6 +1,7 @@
 """Each committed message is sent once, as exactly its text, or the operator hears that it was not."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -49,6 +50,7 @@ from zeroclaw.delivery.rows import (
     outbox_row,
     stored,
 )
+from zeroclaw.delivery.split import BREAK
 from zeroclaw.envelope import Address, CheckedReceipt, MessageRef, Outgoing, Rendered
 from zeroclaw.errors import (
     ChannelRejected,
@@ -800,6 +802,35 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
         rig.outbox.announce(put, left)
         await rig.outbox.ended(put.key)
         assert seen(channel) == ["drawn"]
+
+
+def leave(_channel: ScriptedChannel, _ref: MessageRef) -> None:
+    """Let a message stand."""
+
+
+@pytest.mark.parametrize(
+    ("does", "stands"), [(leave, ["above", "below"]), (ScriptedChannel.lose, ["below"])]
+)
+async def test_what_a_person_read_above_a_card_is_not_touched_again(
+    does: Callable[[ScriptedChannel, MessageRef], None], stands: list[str]
+) -> None:
+    """The answer below waits for no edit of it, and what they deleted stays deleted (P6)."""
+    async with running(platform()) as rig:
+        put = final(rig, f"above{BREAK}below")
+        handle = draft(rig, turn=turn_of(put.key))
+        handle.show(0, "above")
+        await handle.at_rest()
+        handle.demand_messages(is_read_now=True)
+        await handle.at_rest()
+        (above,) = rig.channel.standing(rig.channel.address())
+        assert not above.draft
+        rig.channel.calls.clear()
+        does(rig.channel, above.ref)
+        await commit(rig.store, put)
+        rig.outbox.announce(put, await handle.close())
+        await rig.outbox.ended(put.key)
+        assert [call.name for call in rig.channel.calls] == ["send"]
+        assert seen(rig.channel) == stands
 
 
 @pytest.mark.parametrize("deleted", [0, 1, 2])
