@@ -47,8 +47,7 @@ def command(
     Ctrl-C ends it, after a grace period for unfinished answers. SIGHUP reads the
     configuration again, like `zeroclaw reload`. The log goes to stderr.
     """
-    is_pipe = stat.S_IFMT(os.fstat(_STDIN).st_mode) in {stat.S_IFIFO, stat.S_IFSOCK}
-    if until_stdin_ends and not is_pipe:
+    if until_stdin_ends and not _is_pipe(_STDIN):
         message = "--until-stdin-ends needs a pipe as standard input"
         raise click.UsageError(message)
     from zeroclaw.host.hangup import Hangup
@@ -88,3 +87,7 @@ def command(
         daemon.run(start, on_ready=greet, lifeline=lifeline, hangup=hangup)
     finally:
         stop_logging()
+
+
+def _is_pipe(descriptor: int) -> bool:
+    return stat.S_IFMT(os.fstat(descriptor).st_mode) in {stat.S_IFIFO, stat.S_IFSOCK}
