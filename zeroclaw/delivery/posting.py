@@ -50,7 +50,8 @@ async def _deliver_text(sender: Reconciler, item: rows.TextPost) -> None:
     if sender.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
         # If the lookup finds it, there is one more message to delete.
         sender.item = item = await _adopt_draft_message(sender, item, parts[-1])
-    stand = takewhile(lambda pair: pair[0] == pair[1], zip(parts, sender.ended, strict=False))
+    # Not the last one, which may lack its receipts.
+    stand = takewhile(lambda pair: pair[0] == pair[1], zip(parts[:-1], sender.ended, strict=False))
     item = replace(item, done=max(item.done, len(tuple(stand))))
     while item.done < len(parts):
         receipts = item.receipts if item.done == len(parts) - 1 else ()

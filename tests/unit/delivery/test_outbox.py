@@ -833,6 +833,24 @@ async def test_what_a_person_read_above_a_card_is_not_touched_again(
         assert seen(rig.channel) == stands
 
 
+async def test_receipts_stand_below_a_text_above_a_card_that_nothing_follows() -> None:
+    """A model may have no more to say once its call has run (P7)."""
+    proof = CheckedReceipt(token="t", tool="look", summary="", outcome="ok", at=EPOCH)
+    async with running(platform()) as rig:
+        item = OUTBOX.of(stored(final(rig, "above"), 1))
+        assert isinstance(item, TextPost)
+        put = outbox_row(rig.ids.ulid(), replace(item, receipts=(proof,)), HERE)
+        handle = draft(rig, turn=item.turn or "")
+        handle.show(0, "above")
+        await handle.at_rest()
+        handle.demand_messages(is_read_now=True)
+        await handle.at_rest()
+        await commit(rig.store, put)
+        rig.outbox.announce(put, await handle.close())
+        await rig.outbox.ended(put.key)
+        assert [message.receipts for message in rig.channel.standing(item.address)] == [(proof,)]
+
+
 @pytest.mark.parametrize("deleted", [0, 1, 2])
 async def test_a_new_message_in_place_of_a_deleted_one_has_a_key_of_its_own(deleted: int) -> None:
     """With the key of one that still stands, the platform would take it for a repeat (P1)."""
