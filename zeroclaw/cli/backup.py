@@ -59,12 +59,15 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
         files=(FILE, CHANNELS),
         rows=(restored_mark,),
         drops=(GRANTS.kind,),
-        keeps=(PEOPLE.where(state="revoked", limit=MAX_REVOKED), HALTS.where()),
+        keeps=(
+            (PEOPLE.where(state="revoked", limit=MAX_REVOKED), PEOPLE.of),
+            (HALTS.where(), HALTS.of),
+        ),
         overwrite=force,
     )
     click.echo(f"restored {place} from {path}")
     if not is_readable:
         note(
-            "the replaced data can't be read: people revoked since the backup are let in again, "
-            "and a halt has ended; see `zeroclaw pair list`"
+            "not all of the replaced data can be read: people revoked since the backup may be let "
+            "in again, and a halt may have ended; see `zeroclaw pair list`"
         )

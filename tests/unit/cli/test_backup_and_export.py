@@ -152,8 +152,21 @@ def test_a_restore_that_can_not_read_the_revocations_says_so(tmp_path: Path) -> 
     (data / FILE_NAME).write_text("this is no database any more", encoding="utf-8")
     code, out, err = run("restore", copy, "--force", "--data-dir", data)
     assert (code, out) == (0, f"restored {data} from {copy}\n")
-    assert "people revoked since the backup are let in again" in err
+    assert "people revoked since the backup may be let in again" in err
     assert run("restore", copy, "--force", "--data-dir", data)[2] == ""
+
+
+def test_a_restore_leaves_a_damaged_revocation_behind(tmp_path: Path) -> None:
+    """With it the daemon would not start after any restore; the others stay in force (P4)."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    put_rows(data)
+    assert run("backup", copy, "--data-dir", data)[0] == 0
+    put_rows(data, person_put(EVE), replace(person_put(EVE), key="telegram:8", body=b"{"))
+    code, _, err = run("restore", copy, "--force", "--data-dir", data)
+    assert (code, "people revoked since the backup may be let in again" in err) == (0, True)
+    with closing(sqlite3.connect(data / FILE_NAME)) as store:
+        (known,) = statements.select(store, PEOPLE.where())
+    assert PEOPLE.of(known) == EVE
 
 
 EVE = Person(id="telegram:7", display="Eve", state="revoked", by="Ann", at=EPOCH)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import RecordUnreadable, StoreUnusable
 from zeroclaw.host.atomic_file import closing_descriptor, sync_directory
-from zeroclaw.store import Put, Query, RowKind
+from zeroclaw.store import Put, Query, Row, RowKind
 from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
     LOG_SUFFIX,
@@ -35,6 +35,8 @@ _UNREADABLE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes done and the total."""
+Kept = tuple[Query, Callable[[Row], object]]
+"""Selects rows, and reads one; raises `RecordUnreadable` if it is damaged."""
 
 
 def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progress) -> None:
@@ -84,7 +86,7 @@ def restore(
     files: Iterable[str],
     rows: Iterable[Put] = (),
     drops: Iterable[RowKind] = (),
-    keeps: Iterable[Query] = (),
+    keeps: Iterable[Kept] = (),
     overwrite: bool = False,
 ) -> bool:
     """Replace a store that is not in use by a backup.
@@ -99,11 +101,12 @@ def restore(
         files: As for `back_up`.
         rows: Rows to add to the restored store before it is put in place.
         drops: Kinds of rows to remove from the restored store.
-        keeps: Rows of the replaced store to copy into the restored one; none if it is unreadable.
+        keeps: Rows of the replaced store to copy into the restored one, but for damaged ones, with
+            which no daemon would start.
         overwrite: Whether to replace an existing store, which is lost.
 
     Returns:
-        False if the replaced store is unreadable, so that none of its rows are kept.
+        False if some or all of these rows are unreadable.
 
     Raises:
         StoreUnusable: One line that says what to do; the old store is unchanged unless the disk
@@ -133,11 +136,11 @@ def restore(
         _check(copy, copy, "take another backup, nothing was replaced")
         discard(directory)  # SQLite would apply a log that a kill has left to the new copy
         _copy_file(copy, new)
-        kept_rows = _rows_of(target, keeps)
+        kept_rows, is_whole = _rows_of(target, keeps)
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             for kind in drops:
                 connection.execute("DELETE FROM stored_row WHERE kind = ?", (kind,))
-            for row in (*rows, *(kept_rows or ())):
+            for row in (*rows, *kept_rows):
                 put(connection, row)
             empty_log(connection)  # closing does so too, but hides a full disk
         _put_away_log(target)
@@ -150,17 +153,22 @@ def restore(
     finally:
         discard(directory)
         os.close(lock)
-    return kept_rows is not None
+    return is_whole
 
 
-def _rows_of(target: Path, queries: Iterable[Query]) -> list[Put] | None:
-    """Read rows of the database that is about to be replaced; None if it is unreadable."""
+def _rows_of(target: Path, keeps: Iterable[Kept]) -> tuple[list[Put], bool]:
+    """Return rows of the database that is about to be replaced, and whether all are readable."""
     if not target.exists():
-        return []
+        return [], True
     with suppress(sqlite3.Error), closing(_open_read_only(target)) as connection:
-        rows = [row for query in queries for row in select(connection, query)]
-        return msgspec.convert(rows, list[Put], from_attributes=True)
-    return None
+        found = [(row, read) for query, read in keeps for row in select(connection, query)]
+        rows: list[Row] = []
+        for row, read in found:
+            with suppress(RecordUnreadable):
+                read(row)
+                rows.append(row)
+        return msgspec.convert(rows, list[Put], from_attributes=True), len(rows) == len(found)
+    return [], False
 
 
 def _copy_database(source: Path, to: Path, progress: Progress) -> None:
