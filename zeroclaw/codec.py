@@ -47,18 +47,12 @@ def decode(kind: type[T], body: bytes) -> T:
         RecordUnreadable: The bytes are no such record; the text names the field.
     """
     try:
-        return cast("T", _reader(kind)(body))
-    except UnicodeDecodeError:
-        return _decode_unpaired(kind, body)
-    except (msgspec.MsgspecError, RecursionError) as error:  # RecursionError: nested too deep
-        message = f"a stored record can't be read: {error}"
-        raise RecordUnreadable(message) from error
-
-
-def _decode_unpaired(kind: type[T], body: bytes) -> T:
-    try:
-        loaded: object = json.loads(body.decode("utf-8", "surrogatepass"))
-        return msgspec.convert(loaded, kind)
+        try:
+            return cast("T", _reader(kind)(body))
+        except UnicodeDecodeError:  # it has an unpaired surrogate
+            loaded: object = json.loads(body.decode("utf-8", "surrogatepass"))
+            return msgspec.convert(loaded, kind)
+    # A `RecursionError` means that it is nested too deep.
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         message = f"a stored record can't be read: {error}"
         raise RecordUnreadable(message) from error

@@ -52,12 +52,11 @@ def restore(place: Path, *, path: Path, force: bool) -> None:
     from zeroclaw.stores.sqlite.backup import restore as put_back
     from zeroclaw.turn.tool_calls import mark_restored
 
-    restored_mark = mark_restored(SystemIds(SystemClock()).ulid())
     is_readable = put_back(
         path,
         place,
         files=(FILE, CHANNELS),
-        rows=(restored_mark,),
+        rows=(mark_restored(SystemIds(SystemClock()).ulid()),),
         drops=(GRANTS.kind,),
         keeps=(
             (PEOPLE.where(state="revoked", limit=MAX_REVOKED), PEOPLE.of),

@@ -189,11 +189,10 @@ def _current_directory() -> Path | str:
 
 def _table(file: Path) -> dict[str, int]:
     """Parse a flat keyed file; empty if there is none."""
-    try:
+    with suppress(OSError):
         lines = file.read_text("ascii").splitlines()
-    except OSError:
-        return {}
-    return {name: int(value) for name, value in (line.split() for line in lines)}
+        return {name: int(value) for name, value in map(str.split, lines)}
+    return {}
 
 
 def _write(file: Path, value: str) -> None:
