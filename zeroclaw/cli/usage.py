@@ -63,10 +63,9 @@ def lines(used: tuple[Used, ...], by: By) -> Iterator[str]:
     width = max(map(len, (by, *sums)))
     yield f"{by:<{width}}  {'turns':>7}  {'input':>13}  {'cached':>13}  {'output':>13}  {'US dollars':>12}"
     for name, row in sums.items():
-        money = f"{row.micros / 1_000_000:,.4f}"
         yield (
             f"{name:<{width}}  {row.turns:>7,}  {row.input_tokens:>13,}  {row.cached_tokens:>13,}"
-            f"  {row.output_tokens:>13,}  {money:>12}"
+            f"  {row.output_tokens:>13,}  {row.micros / 1_000_000:>12,.4f}"
         )
     if unpriced := sums["all"].unpriced_tokens:
         yield f"no price is known for {unpriced:,} tokens; add it to `budget.prices`"

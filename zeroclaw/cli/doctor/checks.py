@@ -255,7 +255,7 @@ def _channels(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _channel(name: str, channel: ChannelSeen, now: datetime) -> CheckResult:
-    since = "" if channel.since is None else f" for {_span(now - channel.since)}"
+    since = "" if channel.since is None else f" for {span((now - channel.since).total_seconds())}"
     reason = f": {channel.why}" if channel.why else ""
     text = f"`{name}` {channel.condition}{since}{reason}"
     match channel.condition:
@@ -325,7 +325,7 @@ def _approvals(store: Health, now: datetime) -> CheckResult:
         ending = ", one has expired"
         if remaining > timedelta():
             soon = "soon" if remaining <= SOON else "first"
-            ending = f", {soon} to expire in {_span(remaining)}"
+            ending = f", {soon} to expire in {span(remaining.total_seconds())}"
     damaged, listed = "", "them"
     if store.damaged:
         are = "is" if store.damaged == 1 else "are"
@@ -392,7 +392,9 @@ def _disk(disk: Disk | None) -> CheckResult:
 def _clock(facts: Facts) -> CheckResult:
     newest = facts.store.newest_at if isinstance(facts.store, Health) else None
     if newest is not None and newest - facts.now > CLOCK_SLACK:
-        text = f"it is {_span(newest - facts.now)} behind the newest stored message"
+        text = (
+            f"it is {span((newest - facts.now).total_seconds())} behind the newest stored message"
+        )
         remedy = "set this machine's time; until then deadlines and ages are wrong"
         return fail("clock", text, remedy)
     return ok("clock", f"{facts.now:%Y-%m-%d %H:%M} UTC")
@@ -415,11 +417,7 @@ def _errors(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _ago(now: datetime, at: datetime) -> str:
-    return f"{_span(now - at)} ago"
-
-
-def _span(time: timedelta) -> str:
-    return span(time.total_seconds())
+    return f"{span((now - at).total_seconds())} ago"
 
 
 def _mb(size: int) -> str:
