@@ -4,7 +4,7 @@
 #   deploy/test.sh WORKERS [ARGUMENTS OF PYTEST]
 #
 # Journeys and faults mostly wait for their daemons, so twice as many workers run them, after the
-# others. Tests that are named by their path run together.
+# others, of which some wait, too. Tests that are named by their path run together.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,7 @@ done
 none=5 # pytest's code where a group has none of the chosen tests
 first=0
 second=0
-.venv/bin/python -m pytest -n "$workers" --ignore=tests/journeys --ignore=tests/faults "$@" || first=$?
+.venv/bin/python -m pytest -n "$((workers + 1))" --ignore=tests/journeys --ignore=tests/faults "$@" || first=$?
 .venv/bin/python -m pytest -n "$((workers * 2))" tests/journeys tests/faults "$@" || second=$?
 [ $first = 0 ] || [ $first = $none ] || exit $first
 [ $second = $none ] || exit $second
