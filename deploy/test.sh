@@ -4,7 +4,8 @@
 #   deploy/test.sh WORKERS [ARGUMENTS OF PYTEST]
 #
 # Journeys and faults mostly wait for their daemons, so twice as many workers run them, after the
-# others, of which some wait, too. Tests that are named by their path run together.
+# others, of which some wait, too. Tests that are named by their path run together, as do all if the
+# run ends with the first failure or begins with those that failed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ trap 'exit 130' INT # else the second group would start
 
 for argument; do
     case $argument in
-    tests/*) exec .venv/bin/python -m pytest -n "$workers" "$@" ;;
+    tests | *tests/* | -x | --exitfirst | --lf | --ff) exec .venv/bin/python -m pytest -n "$workers" "$@" ;;
     esac
 done
 

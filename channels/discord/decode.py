@@ -332,11 +332,8 @@ def files_of(message: Json) -> Sequence[Json]:
 
 def interaction(event: Json, bot: Bot, parents: Mapping[str, str]) -> Interaction | None:
     """Decode a press, form or slash command; None if it is not ours."""
-    id_, token, kind = (
-        snowflake(event, "id"),
-        text(event, "token"),
-        _KINDS.get(integer(event, "type")),
-    )
+    id_, token = snowflake(event, "id"), text(event, "token")
+    kind = _KINDS.get(integer(event, "type"))
     sender = _sender(inner(event, "member", "user") or inner(event, "user"))
     if not id_ or not token or not kind or sender is None or not snowflake(event, "channel_id"):
         return None

@@ -53,10 +53,12 @@ class ForkedDaemon:
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the lines of its standard output, until it has ended."""
         while line := await self._reader.readline():
-            if line.startswith(EXIT_CODE):
-                self._code = int(line.removeprefix(EXIT_CODE))
+            said, mark, code = line.partition(EXIT_CODE)  # the last line may have no end
+            if said:
+                yield said
+            if mark:
+                self._code = int(code)
                 break
-            yield line
         self._writer.close()
 
     async def wait(self) -> int:

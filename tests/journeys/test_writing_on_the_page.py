@@ -5,13 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Route, expect
+from playwright.async_api import Browser, FilePayload, Route, expect
 
 from tests.journeys.browsing import browsing
 from zeroclaw.host.control import request
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
+NOTE = FilePayload(name="note.txt", mimeType="text/plain", buffer=b"a note")
 # Safari ends the composition first, and only then reports the key, with this code.
 ENDS_THE_WORD = """
 message => message.dispatchEvent(new KeyboardEvent(
@@ -145,6 +146,9 @@ async def test_a_refused_message_can_be_changed_and_sent_again(
     """Its only copy stood in a list that a reload empties (P1)."""
     async with browsing(browser, tmp_path) as world:
         page = await world.log_in()
+        await page.page.locator("#files").set_input_files([NOTE])
+        chosen = page.page.locator("#chosen li[data-state=ready]")
+        await expect(chosen).to_have_count(1)
         refusal = {"error": "the message is too long"}
         await page.page.route("**/messages", lambda route: route.fulfill(status=413, json=refusal))
         await page.say("a long letter")
@@ -154,9 +158,11 @@ async def test_a_refused_message_can_be_changed_and_sent_again(
         await page.page.unroute("**/messages")
         await page.page.reload()
         await expect(message).to_have_value("a long letter")
+        await expect(chosen).to_have_count(1)
         world.model.say("Hello.")
         await message.press("Enter")
         await expect(page.answers).to_have_text(["Hello."])
+        await expect(page.page.locator("#log .files li")).to_have_text(["note.txt"])
         world.page_errors.clear()  # the browser reports the 413
 
 

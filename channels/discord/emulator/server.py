@@ -599,7 +599,7 @@ class DiscordServer:
         return web.Response(status=204) if result in (None, "") else _answer(result)
 
     def _refusal(self, method: str, path: str) -> Json:
-        """Return why a thread does not allow a call, empty if it does; a message opens an archived one."""
+        """Return why a thread refuses a call, else an empty object; a new message opens its thread."""
         opens = re.fullmatch(r"/channels/(\d+)/messages/(\d+)/threads", path)
         if opens and self._has_thread(int(opens[1]), int(opens[2])):
             return {"message": "A thread has already been created", "code": 160004}
@@ -607,7 +607,8 @@ class DiscordServer:
         channel = self.backend.channels.get(int(match[1])) if match and method != "GET" else None
         if channel is None or channel.thread_metadata is None:
             return {}
-        channel.thread_metadata.archived &= method != "POST"
+        if method == "POST":
+            channel.thread_metadata.archived = False
         is_archived = channel.thread_metadata.archived
         return {"message": "Thread is archived", "code": 50083} if is_archived else {}
 

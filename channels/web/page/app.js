@@ -14,6 +14,7 @@ const NEAR_END_PX = 120;
 const MAX_TEXT_PX = 260;
 /* A hidden page reconnects after this time, so that its title shows whether there is news. */
 const HIDDEN_DELAY_MS = 60_000;
+const STOP = "/stop";
 const TEXT_KEY = unfinishedKey("message");
 const FILES_KEY = unfinishedKey("files");
 
@@ -35,8 +36,7 @@ const outbox = new Outbox({
   },
   refused(message, reason) {
     items.setSendState(itemId(message), "refused", `not sent: ${reason}`);
-    // To be changed and sent again; the list would lose it at a reload.
-    if (!textField.value) setText(message.text);
+    putBack(message);
     showWork();
   },
   waiting(message) {
@@ -259,6 +259,13 @@ function fitHeight() {
   textField.style.height = `${Math.min(textField.scrollHeight, MAX_TEXT_PX)}px`;
 }
 
+/* Let a person change a refused message and send it again; the list would lose it at a reload. */
+function putBack({ text, files = [] }) {
+  if (textField.value || text === STOP) return;
+  setText(text);
+  nextFiles.putBack(files);
+}
+
 function setText(text) {
   textField.value = text;
   storeUnfinished();
@@ -286,7 +293,7 @@ byId("composer").addEventListener("submit", (event) => {
 });
 
 byId("stop").addEventListener("click", () => {
-  showUnsent(outbox.add("/stop"));
+  showUnsent(outbox.add(STOP));
   isFollowing = true;
   updatePage();
   textField.focus();

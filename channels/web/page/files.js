@@ -50,6 +50,12 @@ export class NextFiles {
     return ready.map(({ id, name, type, size }) => ({ id, name, type, size }));
   }
 
+  /* Take back the files of a message that was refused. */
+  putBack(files) {
+    this.files.unshift(...files.map((file) => ({ ...file, state: "ready", reason: "" })));
+    this.draw();
+  }
+
   async upload(id, content) {
     let state = "ready";
     let reason = "";

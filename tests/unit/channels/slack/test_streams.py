@@ -133,6 +133,7 @@ async def test_a_stream_that_can_not_be_ended_delays_no_edit() -> None:
         slack.end_streams()
         slack.will("chat.stopStream", Fault(status=429, headers={"Retry-After": "30"}))
         await bot.channel.edit(ref, draft(bot, "one two"))
+        assert writes(slack)[-2:] == ["chat.stopStream", "chat.update"]
         assert texts(slack, team) == ["one two"]
 
 
@@ -148,7 +149,7 @@ async def test_slacks_own_stop_button_stops_the_turn_of_its_thread() -> None:
         stop = desk.stored[-1]
         assert (stop.body, stop.address, stop.sender.id) == (Command(name="stop"), to, ann.id)
         await bot.channel.edit(ref, bot.message("Hel (stopped)"))
-        assert writes(slack)[-2:] == ["chat.stopStream", "chat.update"]
+        assert writes(slack)[-3:] == ["chat.stopStream", "chat.stopStream", "chat.update"]
         assert texts(slack, team) == ["Hel (stopped)"]
 
 
