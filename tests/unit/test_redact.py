@@ -197,18 +197,6 @@ def test_a_known_value_is_redacted_in_every_form(name: str) -> None:
     assert outs == {f"x{MARKER}y"}
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_a_known_value_that_an_ellipsis_cuts_is_redacted(name: str) -> None:
-    """Wherever it is cut, also where another text follows."""
-    form = FORMS[name]
-    for at in range(4, len(form)):
-        shown = REDACTOR.redact_cut(f"run `say {form[:at]}…` in `{form[:at]}…`")
-        assert form[:4] not in shown
-        assert shown.startswith("run `say ")
-    assert REDACTOR.redact_cut(f"`{form}…` {form}") == f"`{MARKER}…` {MARKER}"
-    assert REDACTOR.redact_cut("`a b…` c") == "`a b…` c"
-
-
 @pytest.mark.parametrize("quotes", ["''", '""', "'\""])
 @pytest.mark.parametrize("apostrophe", ["&#x27;", "&#39;", "&#039;"])
 def test_a_known_value_with_quotes_is_redacted_in_html(quotes: str, apostrophe: str) -> None:

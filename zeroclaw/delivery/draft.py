@@ -372,8 +372,7 @@ def _next_call(draft: Draft) -> Call | None:
         return None
     wanted = _wanted(draft)
     for number, (part, text) in enumerate(zip(draft.parts, wanted, strict=False)):
-        is_shown = part.text == text and (part.is_ended or not stays(draft))
-        if part.message is not None and not is_shown:
+        if part.message is not None and part.text != text:
             return _edit(draft, number, part.message, text)
     for number in range(len(draft.parts) - 1, len(wanted) - 1, -1):
         message, above = draft.parts[number].message, catalogue.CONTINUED_ABOVE.to(draft.language)
@@ -384,7 +383,7 @@ def _next_call(draft: Draft) -> Call | None:
         return _edit(draft, number, message, above)
     next_part = len(draft.parts)
     if next_part >= len(wanted):
-        return None
+        return _ending(draft, wanted)
     # The same for every attempt, even if the text has changed; not reused after a success.
     key = message_key(draft.turn, draft.sent)
     text = wanted[next_part]
@@ -394,6 +393,15 @@ def _next_call(draft: Draft) -> Call | None:
             return None
         return Preview(call=draft.calls, key=key, text=text, plain=draft.plain)
     return Send(call=draft.calls, key=key, text=text, plain=draft.plain)
+
+
+def _ending(draft: Draft, wanted: tuple[str, ...]) -> Edit | None:
+    """Return the next edit that ends a message of a text that grows no more, None for none."""
+    shown = zip(draft.parts, wanted, strict=False) if stays(draft) else ()
+    for number, (part, text) in enumerate(shown):
+        if part.message is not None and not part.is_ended:
+            return _edit(draft, number, part.message, text)
+    return None
 
 
 def _wanted(draft: Draft) -> tuple[str, ...]:

@@ -318,7 +318,9 @@ class DraftHandle:
 
     def _remainder_of(self, messages: tuple[str, ...]) -> DraftRemainder:
         draft = self._draft
-        ended = takewhile(lambda part: part.message and part.is_ended, draft.parts)
+        # Without markup, the final tries it again.
+        parts = () if draft.plain else draft.parts
+        ended = takewhile(lambda part: part.message and part.is_ended, parts)
         may_stand = draft.uncertain
         return DraftRemainder(
             refs=tuple(self._refs[message] for message in messages),

@@ -163,8 +163,10 @@ class AiohttpClient:
                 return HttpConnectFailed(f"the proxy answered {error.status}")
             case aiohttp.ClientConnectorError():
                 return HttpConnectFailed(reason_of(error.os_error))
-            case TimeoutError():
+            case aiohttp.ServerTimeoutError():
                 return HttpTimedOut(f"nothing came for {self._limits.read_s:g} s")
+            case TimeoutError():
+                return HttpTimedOut(f"no answer within {HEAD_READS * self._limits.read_s:g} s")
             case (
                 aiohttp.ClientConnectionError()
                 | aiohttp.ClientPayloadError()

@@ -92,6 +92,7 @@ async def accept_each(
                 refused.note(system_words(error))
                 await asyncio.sleep(full_s)
                 continue
+            refused.clear()
             accepted.settimeout(0)
             task = group.create_task(serve(accepted))
             # Not in the task: one that is cancelled before it began runs no `finally`.

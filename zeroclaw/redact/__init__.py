@@ -164,13 +164,6 @@ class Redactor:
             return text  # most are a few words; a stream's steps would cost five times as much
         return self._step(Redaction(), text, final=True)[1]
 
-    def redact_cut(self, text: str) -> str:
-        """Return a text without its secrets, and without the beginning of a known one before a `…`."""
-        *cut, last = text.split("…")
-        if self._needles is not None:
-            cut = [known_feed(self._needles, _NO_KNOWN, part, final=False)[1] for part in cut]
-        return self.redact("…".join((*cut, last)))
-
     def finds(self, text: str, *, known_only: bool = False) -> bool:
         """Whether a complete text has a secret; for text that must pass unchanged or not at all.
 

@@ -120,11 +120,16 @@ class ReceiptLookup:
         return receipt_screen.take_out(text, self.lookup, self._replacement)[0]
 
     def _summary(self, action: Action) -> str:
-        """Return the tool's own line about a call, as on its card."""
-        tool = self._services.gate.tools.get(action.tool)
-        line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
+        """Return the tool's own line about a call; empty if the call holds a known secret.
+
+        A tool cuts its line, which may then show a part of a secret that no search finds.
+        """
+        redactor, tool = self._services.gate.redactor, self._services.gate.tools.get(action.tool)
+        if tool is None or redactor.finds(action.canonical_arguments, known_only=True):
+            return ""
+        line = call_now(lambda: line_of(tool, action.arguments, ENGLISH))
         text = "" if isinstance(line, Raised) else line
-        safe = escape_invisible(receipt.defang(self._services.gate.redactor.redact_cut(text)))
+        safe = escape_invisible(receipt.defang(redactor.redact(text)))
         return shortened(safe, MAX_SUMMARY_CHARS)
 
 

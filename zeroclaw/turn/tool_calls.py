@@ -284,11 +284,15 @@ class ToolCalls:
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
     ) -> tuple[Source, ...]:
         """Return the sources of untrusted text in a result; an error may quote foreign text."""
+        redactor, action = self._services.gate.redactor, frozen.action
 
         def line(language: Language) -> str:
-            text = call_now(partial(line_of, tool, frozen.action.arguments, language))
+            # Its tool cuts it, and it may then show a part of a secret that no search finds.
+            if redactor.finds(action.canonical_arguments, known_only=True):
+                return tool.spec.name
+            text = call_now(partial(line_of, tool, action.arguments, language))
             name = tool.spec.name if isinstance(text, Raised) else text[:REDACTED_CHARS]
-            return self._services.gate.redactor.redact_cut(name)
+            return redactor.redact(name)
 
         is_marked = isinstance(returned, ToolOutput) and returned.untrusted
         return of_result(facts_of(tool.spec), taint, line, marked=is_marked)

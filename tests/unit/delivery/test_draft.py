@@ -449,3 +449,11 @@ def test_a_channel_that_carries_one_message_previews_the_first_part() -> None:
     draft, effects = play(single, show(0, "a", "b"), Granted())
     assert effects == [preview(0, "a")]
     assert play(draft, done(0), Demanded(), Granted())[1] == [send(1, "a")]
+
+
+def test_text_above_a_card_is_shown_before_what_stands_there_is_ended() -> None:
+    """A person reads all of it while they decide; the rest only saves time later (P6)."""
+    draft, effects = play(TWO, show(2, "a", "b", "c"), Demanded(soon=True), Granted())
+    assert effects == [send(2, "c", key="t:2")]
+    draft, effects = play(draft, sent(2, "m2"), Granted())
+    assert effects == [edit(3, "a")]

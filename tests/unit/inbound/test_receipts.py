@@ -1,12 +1,14 @@
 """Receipts looked up over all conversations, and what is noted of each chain."""
 
 import asyncio
+import json
 from datetime import timedelta
 
 import pytest
 
 from tests.fakes.chains import verify
 from tests.fakes.house import World
+from tests.fakes.house_parts import SECRET
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_model import LOOK, asks_for, says
@@ -55,6 +57,21 @@ async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
         [found] = await house.services.receipts.verify(token)
         assert found["verdict"] == "earlier"
         assert await house.ask("receipts") == {"receipts": []}
+
+
+async def test_the_line_of_a_receipt_shows_no_part_of_a_secret(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tool cuts it, and no search finds a part; the answer to a guess would tell the rest (P8)."""
+    monkeypatch.setattr(world.look, "describe", lambda _: f"look for `{SECRET[:-1]}…`")
+    async with world.running() as house:
+        for wanted, summary in (("it", f"look for `{SECRET[:-1]}…`"), (SECRET, "")):
+            world.model.will(asks_for(("look", json.dumps({"for": wanted}))), says("seen"))
+            await house.say(f"look for {wanted}")
+            token = receipt.find_tokens(world.model.requests[-1].messages[-1].content)[-1]
+            world.model.will(says(f"Now: {token}"))
+            await house.say("show it")
+            assert [shown.summary for shown in house.receipts()] == [summary]
 
 
 @pytest.mark.parametrize("restarts", [0, 1, 2])

@@ -80,9 +80,9 @@ MAX_CALLS = 256
 MAX_BLOCKS = 65_536
 """Most blocks of reasoning in one answer; each takes a hundred times the memory of its `{}`."""
 MAX_SAID_CHARS = 1024 * 1024
-"""Most characters of text, reasoning and calls in one answer, about twice what models can write. A text of
-this length becomes hundreds of messages, which no `/stop` takes back; a call goes back to the endpoint with
-every later request."""
+"""Most characters of text, reasoning as text, and calls in one answer, about twice what models can write.
+A text of this length becomes hundreds of messages, which no `/stop` takes back; a call goes back to the
+endpoint with every later request."""
 _BLOCK_BYTES = 64  # a short block of reasoning
 MAX_READ_CHARS = 32 * 1024 * 1024
 """Most characters of incomplete arguments that are parsed for one answer, counting every attempt."""

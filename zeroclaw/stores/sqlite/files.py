@@ -137,7 +137,7 @@ def drop_copies(directory: Path, before: datetime) -> int:
     copies = [*directory.glob(f"{FILE_NAME}.schema-*")]  # those that a kill cut off, too
     old = [copy for copy in copies if copy.stat().st_mtime < before.timestamp()]
     for copy in old:
-        copy.unlink()
+        copy.unlink(missing_ok=True)  # the sweep and an erasure may meet here
     return len(old)
 
 
