@@ -19,6 +19,7 @@ from zeroclaw.inbound.anchors import EVERY_S, STREAM, Anchors
 from zeroclaw.inbound.receipts import ReceiptVerifier
 from zeroclaw.retention import sweep
 from zeroclaw.store import PAGE, Append, Delete, LogEntry, LogKind, Query, RowKind, Trim
+from zeroclaw.tool import Arguments
 
 FORGED = "zc-receipt-1767268800-" + "A" * 43
 
@@ -63,9 +64,14 @@ async def test_the_line_of_a_receipt_shows_no_part_of_a_secret(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tool cuts it, and no search finds a part; the answer to a guess would tell the rest (P8)."""
-    monkeypatch.setattr(world.look, "describe", lambda _: f"look for `{SECRET[:-1]}…`")
+    line = f"look for `{SECRET[:-1]}…`"
+
+    def cut(_: Arguments) -> str:
+        return line
+
+    monkeypatch.setattr(world.look, "describe", cut)
     async with world.running() as house:
-        for wanted, summary in (("it", f"look for `{SECRET[:-1]}…`"), (SECRET, "")):
+        for wanted, summary in (("it", line), (SECRET, "")):
             world.model.will(asks_for(("look", json.dumps({"for": wanted}))), says("seen"))
             await house.say(f"look for {wanted}")
             token = receipt.find_tokens(world.model.requests[-1].messages[-1].content)[-1]
