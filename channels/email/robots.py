@@ -75,8 +75,8 @@ class Caps:
     """Counts the mails answered within an hour, for each sender and in all.
 
     Times are POSIX times; those more than an hour ahead are of a clock that was wrong, and don't count,
-    or count as now after a restart. The counts outlive a restart, as lines of text, so that restarting the daemon again and again gives a
-    loop no new hour. Senders are stored only as digests.
+    or count as now after a restart. The counts outlive a restart, as lines of text, so that restarting
+    the daemon again and again gives a loop no new hour. Senders are stored only as digests.
     """
 
     def __init__(self, *, of_sender: int, of_all: int) -> None:

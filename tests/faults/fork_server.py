@@ -3,10 +3,9 @@
     python -m tests.faults.fork_server DESCRIPTOR
 
 Importing is most of a start, building its models is most of the rest, and no kill of a test interrupts
-either. A fork is a separate process that then
-starts from the beginning: it reads its configuration, opens its store and its sockets, and dies of a
-SIGKILL like any other. The server itself has no thread, no event loop and no file but the sockets of
-its clients (`tests/faults/fork_client.py`).
+either. A fork is a separate process that then starts from the beginning: it reads its configuration, opens
+its store and its sockets, and dies of a SIGKILL like any other. The server itself has no thread, no event
+loop and no file but the sockets of its clients (`tests/faults/fork_client.py`).
 """
 
 import gc

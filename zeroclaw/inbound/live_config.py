@@ -124,7 +124,7 @@ class LivePolicy:
         self.configured()
 
     def configured(self) -> None:
-        """Apply the current settings, after they were replaced."""
+        """Make the policy anew, after the settings, the halt or the revoked people changed."""
         config, last = self._settings.config, self.last_halt
         self._now = assemble(
             config.autonomy,

@@ -22,11 +22,12 @@ from zeroclaw.gate.receipt import PREFIX_PLAIN
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
+from zeroclaw.redact import Redactor
 from zeroclaw.store import LogKind, Logs, Rows, read_all
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible, shortened
-from zeroclaw.text.language import ENGLISH
-from zeroclaw.tool import line_of
+from zeroclaw.text.language import ENGLISH, Language
+from zeroclaw.tool import Tool, line_of
 from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.journal import History, IssuedReceipt
 from zeroclaw.turn.results import OUTCOMES
@@ -120,17 +121,22 @@ class ReceiptLookup:
         return receipt_screen.take_out(text, self.lookup, self._replacement)[0]
 
     def _summary(self, action: Action) -> str:
-        """Return the tool's own line about a call; empty if the call holds a known secret.
-
-        A tool cuts its line, which may then show a part of a secret that no search finds.
-        """
+        """Return the tool's own line about a call, as on its card."""
         redactor, tool = self._services.gate.redactor, self._services.gate.tools.get(action.tool)
-        if tool is None or redactor.finds(action.canonical_arguments, known_only=True):
-            return ""
-        line = call_now(lambda: line_of(tool, action.arguments, ENGLISH))
-        text = "" if isinstance(line, Raised) else line
-        safe = escape_invisible(receipt.defang(redactor.redact(text)))
+        line = None if tool is None else line_about(tool, action, ENGLISH, redactor)
+        safe = escape_invisible(receipt.defang(redactor.redact(line or "")))
         return shortened(safe, MAX_SUMMARY_CHARS)
+
+
+def line_about(tool: Tool, action: Action, language: Language, redactor: Redactor) -> str | None:
+    """Return a tool's line about a call; None if it fails, or if the call holds a known secret.
+
+    A tool cuts its line, which may then show a part of a secret that no search finds.
+    """
+    if redactor.finds(action.canonical_arguments, known_only=True):
+        return None
+    line = call_now(lambda: line_of(tool, action.arguments, language))
+    return None if isinstance(line, Raised) else line
 
 
 async def verdict_of(

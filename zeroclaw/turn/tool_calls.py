@@ -12,7 +12,7 @@ from typing import Literal
 
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.errors import ConfigError, ToolFailed
-from zeroclaw.foreign import Raised, call, call_now
+from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.gate.conditions import facts_of
@@ -27,8 +27,9 @@ from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
 from zeroclaw.table import Codec, Column, Stays, Subject, Table, json_codec
 from zeroclaw.text.language import Language
-from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
+from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
 from zeroclaw.turn.context import TurnContext, TurnServices
+from zeroclaw.turn.receipts import line_about
 from zeroclaw.turn.results import CallEnd, TimedOut, call_end
 from zeroclaw.value import replace
 
@@ -284,15 +285,11 @@ class ToolCalls:
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
     ) -> tuple[Source, ...]:
         """Return the sources of untrusted text in a result; an error may quote foreign text."""
-        redactor, action = self._services.gate.redactor, frozen.action
+        redactor = self._services.gate.redactor
 
         def line(language: Language) -> str:
-            # Its tool cuts it, and it may then show a part of a secret that no search finds.
-            if redactor.finds(action.canonical_arguments, known_only=True):
-                return tool.spec.name
-            text = call_now(partial(line_of, tool, action.arguments, language))
-            name = tool.spec.name if isinstance(text, Raised) else text[:REDACTED_CHARS]
-            return redactor.redact(name)
+            text = line_about(tool, frozen.action, language, redactor)
+            return redactor.redact(tool.spec.name if text is None else text[:REDACTED_CHARS])
 
         is_marked = isinstance(returned, ToolOutput) and returned.untrusted
         return of_result(facts_of(tool.spec), taint, line, marked=is_marked)
