@@ -13,6 +13,7 @@ cd "$(dirname "$0")/.."
 
 bin=.venv/bin
 workers=$1
+[ "$workers" != auto ] || workers=$(nproc)
 failed=0
 coverage=
 

@@ -10,6 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 workers=$1
+[ "$workers" != auto ] || workers=$(nproc)
 shift
 trap 'exit 130' INT # else the second group would start
 
