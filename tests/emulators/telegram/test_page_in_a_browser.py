@@ -1,7 +1,7 @@
 """The page in a real browser: both people see messages grow, and press their buttons."""
 
 import pytest
-from playwright.async_api import Browser, FilePayload, Locator, Page, expect
+from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
 from telegram import Bot, ForceReply, InlineKeyboardButton, InlineKeyboardMarkup
 
 from tests.emulators.telegram.test_page import ANN, OLGA, open_page
@@ -149,6 +149,35 @@ async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album(
         updates = await bot.get_updates(timeout=20)
         groups = [update.message.media_group_id for update in updates if update.message]
         assert groups == [None, None, "album-1", "album-1", None, None]
+
+
+async def test_a_caption_is_sent_once_and_a_text_typed_meanwhile_stays(browser: Browser) -> None:
+    """The caption of two files stayed to be sent if the second one was refused."""
+
+    async def refuse_the_second(route: Route) -> None:
+        if (route.request.post_data_json or {})["name"] == "b.txt":
+            await route.fulfill(status=422, json={"error": "too large"})
+        else:
+            await route.continue_()
+
+    async def type_meanwhile(route: Route) -> None:
+        await text.fill("and another thing")
+        await route.continue_()
+
+    async with open_page() as (page, _), await browser.new_page() as tab:
+        await tab.goto(page.emulated.page)
+        ann = phone(tab, 0)
+        text, chosen = ann.locator("textarea"), ann.locator("input[type=file]")
+        await tab.route("**/do", refuse_the_second)
+        await text.fill("my papers")
+        await chosen.set_input_files([_file("a.png", "image/png"), _file("b.txt", "text/plain")])
+        await expect(ann.locator(".toast")).to_have_text("too large")
+        await expect(ann.locator("li.own .text")).to_have_text("my papers")
+        await expect(text).to_have_value("")
+        await tab.route("**/do", type_meanwhile)
+        await chosen.set_input_files([_file("c.png", "image/png")])
+        await expect(ann.locator("li.own")).to_have_count(2)
+        await expect(text).to_have_value("and another thing")
 
 
 def _file(name: str, kind: str) -> FilePayload:

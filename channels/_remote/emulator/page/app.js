@@ -97,21 +97,23 @@ class Phone {
   async attach(input) {
     const files = [...input.files];
     input.value = ""; // so that the same file can be chosen again
-    if (files.length === 0) return;
-    const action = { person: this.person.id, chat: this.chat, caption: this.field.value };
-    if (files.length > 1 && files.every(isPicture)) {
-      const photos = [];
-      for (const file of files) photos.push({ name: file.name, base64: await base64(file) });
-      if (!await this.act({ ...action, do: "album", photos })) return;
-    } else {
-      for (const file of files) {
-        const kind = isPicture(file) ? "photo" : "document";
-        const content = { kind, name: file.name, media_type: file.type, base64: await base64(file) };
-        if (!await this.act({ ...action, ...content, do: "file" })) return;
-        action.caption = "";
-      }
+    const isAlbum = files.length > 1 && files.every(isPicture);
+    const sender = { person: this.person.id, chat: this.chat };
+    const contents = [];
+    for (const file of files) {
+      const kind = isPicture(file) ? "photo" : "document";
+      contents.push({ kind, name: file.name, media_type: file.type, base64: await base64(file) });
     }
-    this.field.value = "";
+    const actions = isAlbum
+      ? [{ do: "album", photos: contents }]
+      : contents.map((content) => ({ do: "file", ...content }));
+    let caption = this.field.value;
+    for (const action of actions) {
+      if (!await this.act({ ...sender, ...action, caption })) return;
+      // Sent with the first file, even if the next one is refused; a text typed meanwhile stays.
+      if (this.field.value === caption) this.field.value = "";
+      caption = "";
+    }
   }
 
   press(message, data) {
