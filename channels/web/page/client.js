@@ -116,6 +116,7 @@ export class Outbox {
         this.callbacks.acknowledged(message, reply.toast);
         tries = 0;
       } catch (error) {
+        if (!this.messages.includes(message)) continue; // the person logs out, and leaves no text behind
         if (error instanceof LoggedOut) {
           this.callbacks.loggedOut();
           break;

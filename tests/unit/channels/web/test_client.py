@@ -26,6 +26,22 @@ const outbox = new Outbox({
 outbox.add("hello");
 """
 
+REFUSE_AFTER_LOGOUT = """
+const told = [];
+const tell = (what) => () => told.push(what);
+const outbox = new Outbox({
+  acknowledged: tell("acknowledged"), refused: tell("refused"),
+  loggedOut: tell("loggedOut"), waiting: tell("waiting"),
+});
+globalThis.fetch = async () => {
+  outbox.messages = [];
+  return Response.json({ error: "too long" }, { status: 413 });
+};
+outbox.add("a confession");
+await new Promise((resolve) => setTimeout(resolve));
+console.log(JSON.stringify([told, outbox.isRunning]));
+"""
+
 UPLOAD = """
 globalThis.setTimeout = (wake) => queueMicrotask(wake);
 const said = await upload("1", { size: 5 }).then(() => "taken", (error) => error.message);
@@ -48,6 +64,11 @@ def run(script: str) -> object:
 def test_a_message_stays_until_the_daemon_itself_has_taken_it() -> None:
     """A portal or a login page before it answers 200 to everything (P1)."""
     assert run(ADD_MESSAGE) == [["waiting"], 1]
+
+
+def test_a_message_that_is_refused_while_the_person_logs_out_is_not_put_back() -> None:
+    """The page would store its text for the next person in this tab (P8)."""
+    assert run(REFUSE_AFTER_LOGOUT) == [[], False]
 
 
 def test_a_file_is_uploaded_once_the_daemon_itself_has_taken_it() -> None:
