@@ -131,8 +131,12 @@ def test_a_broken_configuration_is_the_first_line_and_the_rest_is_checked(tmp_pa
 
 def test_a_text_that_is_no_toml_is_reported(tmp_path: Path) -> None:
     """So is that the other checks need it."""
-    code, verdicts = doctor(tmp_path, "a = = 1")
-    assert (code, verdicts["configuration"][0]) == (1, "fail")
+    config = tmp_path / "config.toml"
+    config.write_text("a = = 1", encoding="utf-8")
+    result = CliRunner().invoke(root, ["doctor", "--config", str(config)])
+    lines = dict(line.split(maxsplit=2)[1::-1] for line in result.stdout.splitlines())
+    assert (lines["configuration"], lines["store"]) == ("fail", "fail")
+    assert "permissions" not in lines
 
 
 def test_a_loose_configuration_is_a_warning(tmp_path: Path) -> None:

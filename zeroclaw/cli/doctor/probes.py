@@ -293,15 +293,18 @@ def _permissions(
     config: Path | None, data: Path | None, start: Start | None, *, is_foreign: bool
 ) -> tuple[CheckResult, ...]:
     """Return lines about data that others can reach, and about unsafe files with secrets."""
-    faults, text = [*_secrets_faults(config)], "no data yet"
+    faults = [*_secrets_faults(config)]
     needed = {} if start is None else {nearest(start.places.workspaces): "workspace_dir"}
     needed |= {} if data is None else {nearest(data): "data_dir"}
     faults += (fault for folder, key in needed.items() for fault in _unwritable(folder, key))
+    text = "no data yet"
     if data is not None and is_there(data) and data.is_dir():
         # Its files are that user's, too: root must not `chown` them away from a daemon's user.
         foreign = (f"`{data}` belongs to another user; run zeroclaw as that user",)
         faults += foreign if is_foreign else _reachable_in(data)
         text = "only this user can reach them"
+    if data is None and not faults:
+        return ()  # unknown; the store's line says why
     return tuple(fail("permissions", fault) for fault in faults) or (ok("permissions", text),)
 
 
