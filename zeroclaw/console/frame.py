@@ -1,7 +1,7 @@
 """Builds a whole page around a section: header, navigation, and the result of the last form.
 
-Pure. A page runs and loads only the files of this package, as the listener's policy requires.
-Without its script a page is complete, but does not update itself.
+Pure. A page runs and loads only its own files and those of `web_page`, as the listener's policy
+requires. Without its script a page is complete, but does not update itself.
 """
 
 from zeroclaw.console.markup import Html, Node, coded, joined, tag
@@ -66,6 +66,7 @@ def page(
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{name} · zeroclaw"),
         tag("link", rel="icon", href=paths.to("icon.svg")),
+        tag("link", rel="stylesheet", href=paths.to("base.css")),
         tag("link", rel="stylesheet", href=paths.to("style.css")),
         tag("script", type="module", src=paths.to("console.js")),
     )

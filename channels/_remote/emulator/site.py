@@ -11,10 +11,10 @@ out other sites that use DNS rebinding.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from importlib.resources import files
 from typing import Protocol, cast
 
 from channels._remote.emulator.http import NOTHING_HERE, Answer, Request, Response, Streamed
+from zeroclaw import page_files
 
 Json = Mapping[str, object]
 _HOSTS = ("127.0.0.1", "localhost")
@@ -28,13 +28,6 @@ HEADERS = (
     ("referrer-policy", "no-referrer"),
     ("cache-control", "no-store"),
 )
-# Not `mimetypes`: it reads the machine's own tables, which differ from machine to machine.
-KINDS = {
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "svg": "image/svg+xml",
-}
 
 
 class Unusable(Exception):
@@ -65,26 +58,23 @@ class Platform(Protocol):
         ...
 
 
-def load_page() -> Mapping[str, bytes]:
-    """Read the page's files, by name; blocking."""
-    folder = files("channels._remote.emulator") / "page"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
-
-
-def _kind(name: str) -> str:
-    return KINDS.get(name.rpartition(".")[2], "")
+def load_page() -> Mapping[str, tuple[bytes, str]]:
+    """Return content and media type of each of the page's files, by name; blocks."""
+    return page_files("channels._remote.emulator")
 
 
 class Site:
     """Answers the page's requests."""
 
-    def __init__(self, platform: Platform, *, key: str, page: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, platform: Platform, *, key: str, page: Mapping[str, tuple[bytes, str]]
+    ) -> None:
         """Serve nothing yet.
 
         Args:
             platform: The platform to show.
             key: The unguessable first part of every path.
-            page: The page's files, by name.
+            page: As `load_page` returns it.
         """
         self._platform = platform
         self._key = key
@@ -114,7 +104,8 @@ class Site:
         name = name or "index.html"
         if name not in self._page:
             return NOTHING_HERE
-        return Response(content_type=_kind(name), body=self._page[name], headers=HEADERS)
+        body, kind = self._page[name]
+        return Response(content_type=kind, body=body, headers=HEADERS)
 
     def _do(self, request: Request) -> Answer:
         # Another site could post a form here, but can't send this type without permission (CORS).

@@ -77,7 +77,8 @@ async def open_page(*, has_limits: bool = True) -> AsyncGenerator[tuple[Telegram
 
 async def test_the_page_comes_with_all_its_files_and_a_strict_policy() -> None:
     async with open_page() as (page, _):
-        for name in ("", "app.js", "elements.js", "message.js", "rich.js", "style.css", "icon.svg"):
+        scripts = ("app.js", "elements.js", "message.js", "rich.js")
+        for name in ("", *scripts, "base.css", "style.css", "icon.svg"):
             answer = await page.client.get(name)
             assert answer.status_code == 200
             policy = answer.headers["content-security-policy"]

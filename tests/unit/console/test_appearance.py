@@ -1,22 +1,12 @@
-"""The console looks like the chat beside it."""
+"""The colours of all pages can be read."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+SHEET = Path(__file__).parents[3] / "zeroclaw/web_page/base.css"
 COLOURS = re.compile(r"^ *(--[a-z-]+: [^;]+;)$", re.MULTILINE)
-
-
-def colours(page: str) -> list[str]:
-    """The colours of a page's sheet, by day and by night, in order."""
-    return COLOURS.findall((ROOT / page / "style.css").read_text(encoding="utf-8"))
-
-
-def test_both_pages_have_the_same_colours() -> None:
-    """Neither can load the other's sheet: the chat's path is configurable, or it may be off."""
-    assert colours("zeroclaw/console/page") == colours("channels/web/page")
 
 
 def luminance(colour: str) -> float:
@@ -37,7 +27,7 @@ def contrast(colour: str, other: str) -> float:
 @pytest.mark.parametrize("night", [False, True], ids=["day", "night"])
 def test_all_text_can_be_read(night: bool) -> None:
     """WCAG 2.2, AA: 4.5 to 1 for small text, on each ground that it stands on."""
-    lines = colours("channels/web/page")
+    lines = COLOURS.findall(SHEET.read_text(encoding="utf-8"))
     half = len(lines) // 2
     shown = "".join(lines[half:] if night else lines[:half])
     of = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]{6});", shown))
@@ -56,8 +46,3 @@ def test_all_text_can_be_read(night: bool) -> None:
         if contrast(of[text], of[ground]) < 4.5
     }
     assert faint == {}
-
-
-def test_both_pages_have_the_same_icon() -> None:
-    icons = [ROOT / page / "icon.svg" for page in ("zeroclaw/console/page", "channels/web/page")]
-    assert icons[0].read_bytes() == icons[1].read_bytes()

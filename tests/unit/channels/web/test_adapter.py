@@ -214,7 +214,7 @@ async def test_the_pages_files_are_served_and_nothing_else(tmp_path: Path) -> No
         assert index.headers["content-type"] == "text/html; charset=utf-8"
         kinds = {
             name: (await web.client.get(f"/web/{name}")).headers["content-type"]
-            for name in ("app.js", "style.css", "icon.svg")
+            for name in ("app.js", "base.css", "style.css", "icon.svg")
         }
         lost = [
             (await web.client.get(f"/web/{name}")).status_code
@@ -223,6 +223,7 @@ async def test_the_pages_files_are_served_and_nothing_else(tmp_path: Path) -> No
     assert lost == [404, 404, 404]
     assert kinds == {
         "app.js": "text/javascript; charset=utf-8",
+        "base.css": "text/css; charset=utf-8",
         "style.css": "text/css; charset=utf-8",
         "icon.svg": "image/svg+xml",
     }
