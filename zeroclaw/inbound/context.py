@@ -35,8 +35,8 @@ class Plan(Value):
         idle: Its only effect is a reply, so it counts against the sender's rate limit.
         claimed: Whether the event's keys are claimed, so that a redelivery is recognised. An event
             that is refused without a reply needs no claim: its redelivery is refused again.
-        remaining_command: The rest of a command to run after this commit: a commit has one scope, and the rest
-            belongs to another. A kill between the two drops the rest, which runs nothing.
+        remaining_command: The rest of a command, to be planned after this commit: a commit has one
+            scope, and the rest belongs to another.
     """
 
     conversation: ConversationId | None

@@ -13,17 +13,14 @@ from datetime import timedelta
 
 from zeroclaw.envelope import (
     Accepted,
-    Address,
     Admission,
     Answered,
-    Command,
     Duplicate,
     Envelope,
     Ignored,
     Moved,
     Position,
     Pressed,
-    Principal,
 )
 from zeroclaw.errors import AlreadyClaimed, ShuttingDown
 from zeroclaw.inbound.anchors import add_audit
@@ -95,13 +92,14 @@ class Ingress(Struct, eq=False):
             is_grant = isinstance(body, Pressed) and body.choice == "for_a_time"
             async with self._granting if is_grant else nullcontext():
                 plan = await self._commit(envelope, event)
+            while event is not None and isinstance(plan, Plan) and plan.remaining_command:
+                self.context.announce(plan)
+                event.remaining_command = plan.remaining_command
+                plan = await self._commit(envelope, event)
         if not isinstance(plan, Plan):
             is_refused = principal is None and isinstance(plan, Ignored)
             return self._answer_stranger(envelope) if is_refused else plan
         self.context.announce(plan)
-        command = plan.remaining_command
-        while principal is not None and command is not None:
-            command = await self._run(command, envelope.address, principal)
         if people.version != version:
             # A person may have been revoked between plan and commit: end the effects of the event.
             self.revocation.begin()
@@ -133,7 +131,10 @@ class Ingress(Struct, eq=False):
             plan = await self._plan(reads, envelope, event)
             if plan is None:
                 return None, None
-            claimed = (claim,) * plan.claimed
+            # An event of several commits is claimed by the last one: if that is not reached, the
+            # platform delivers the event again, and only the rest has an effect.
+            is_last = plan.remaining_command is None
+            claimed = (claim,) * (plan.claimed and is_last)
             counted = () if event is None else event.writes
             by = envelope.identity if event is None else event.principal.id
             name, now = envelope.address.channel, self.context.clock.now()
@@ -141,7 +142,7 @@ class Ingress(Struct, eq=False):
             commit = Commit(
                 point=DurablePoint.ADMITTED,
                 conversation=plan.conversation,
-                writes=(*claimed, *position, *writes, *counted),
+                writes=(*claimed, *(position if is_last else ()), *writes, *counted),
             )
             return commit, plan
 
@@ -187,16 +188,6 @@ class Ingress(Struct, eq=False):
         if is_answer and (plan is None or plan.idle):
             return await self.planner.limiter.refusal(event) or plan
         return plan
-
-    async def _run(self, rest: Command, address: Address, principal: Principal) -> Command | None:
-        """Run the rest of a command in another conversation; return the rest of that."""
-
-        async def planned(reads: Reads) -> Plan:
-            plan = await self.planner.commands.plan(reads, rest, address, principal)
-            # No command that starts a turn leaves a rest.
-            return plan if isinstance(plan, Plan) else Plan(conversation=None)
-
-        return (await self.context.transact(planned, DurablePoint.ANSWERED)).remaining_command
 
 
 def _position(envelope: Envelope) -> tuple[Put, ...]:

@@ -93,6 +93,7 @@ class InboundEvent(Struct, kw_only=True):
         over_limit: Whether it is over a rate limit.
         is_duplicate: Whether it was refused before, perhaps before a restart.
         committed: Its plan once that is committed, else None.
+        remaining_command: The rest of its command, once the first part is committed.
     """
 
     envelope: Envelope
@@ -105,6 +106,7 @@ class InboundEvent(Struct, kw_only=True):
     over_limit: bool = False
     is_duplicate: bool = False
     committed: Plan | None = None
+    remaining_command: Command | None = None
 
 
 class RateLimiter(Struct, eq=False):

@@ -74,7 +74,11 @@ class Planner(Struct, eq=False):
             case Said() as said:
                 return await self._queue(event, self._message(said, envelope.attachments))
             case Command() as command:
-                return await self._command(event, command)
+                if (rest := event.remaining_command) is None:
+                    return await self._command(event, command)
+                plan = await self.commands.plan(reads, rest, envelope.address, event.principal)
+                # No command that starts a turn leaves a rest.
+                return plan if isinstance(plan, Plan) else None
             case Pressed() as pressed:
                 return await self.requests.press(reads, pressed, event.principal)
             case Edited() | Deleted() as revision:

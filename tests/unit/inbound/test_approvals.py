@@ -17,7 +17,7 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.plain_tool import POKE as POKE_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for, says
-from zeroclaw import Answered
+from zeroclaw import Accepted, Answered, Duplicate
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
 from zeroclaw.envelope import ApprovalId, Choice, Pressed, Principal
 from zeroclaw.errors import ChannelUnavailable, Conflict
@@ -26,7 +26,7 @@ from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.approvals import LOOK_BACK
 from zeroclaw.inbound.identity import PEOPLE as DECIDED
 from zeroclaw.inbound.live_config import last_halt
-from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
+from zeroclaw.store import Claim, Commit, DurablePoint, Put, Query, Row, RowKind
 from zeroclaw.tool import Arguments, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.value import replace
 
@@ -451,8 +451,8 @@ async def test_calls_of_several_conversations_in_one_answer(world: World) -> Non
         assert house.texts("ben")[-1] == house.texts("cleo")[-1] == "ok"
 
 
-async def test_a_kill_between_the_answers_leaves_the_others_open(world: World) -> None:
-    """An unanswered request runs nothing, and can be answered after the next start (P5)."""
+async def test_a_kill_between_the_answers_loses_none(world: World) -> None:
+    """The platform delivers the command again, because it was not confirmed (P1, P5)."""
     world.model.will(POKE, asks_for(("poke", '{"a": 2}')))
     async with world.running() as house:
         await house.say("poke it", "ben")
@@ -468,8 +468,12 @@ async def test_a_kill_between_the_answers_leaves_the_others_open(world: World) -
         assert world.poke.runs == [{"a": 1}]
         await house.advance(1)
         assert house.texts()[-1] == "`1`: approved: `poke`."
-        await house.say("/approve 2")
+        assert await house.services.ingress.admit(envelope) == Accepted()
+        await house.settle()
         assert world.poke.runs == [{"a": 1}, {"a": 2}]
+        [again] = [text for text in house.texts() if "`2`" in text]
+        assert again.splitlines()[1:] == ["`2`: approved: `poke`."]
+        assert await house.services.ingress.admit(envelope) == Duplicate()
 
 
 async def test_a_call_that_changes_between_the_answers_is_read_anew(world: World) -> None:
@@ -512,8 +516,9 @@ async def test_a_call_that_always_changes_is_given_up(world: World) -> None:
 
 
 def is_answer(commit: Commit) -> bool:
-    """Whether it is an answer that the door commits after the first."""
-    return commit.point is DurablePoint.ANSWERED and commit.fence is None
+    """Whether it is the last answer of a command, which claims the command's message."""
+    kinds = {write.kind for write in commit.writes if isinstance(write, Put)}
+    return RowKind.APPROVAL in kinds and any(isinstance(write, Claim) for write in commit.writes)
 
 
 async def test_a_late_number_reads_that_it_expired(world: World) -> None:
