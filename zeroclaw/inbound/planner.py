@@ -34,7 +34,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.approval import approver_names
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound.approvals import Approvals
-from zeroclaw.inbound.commands.registry import Commands
+from zeroclaw.inbound.commands.registry import Commands, ignores_words
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.fragments import as_rest
@@ -153,17 +153,20 @@ class Planner(Struct, eq=False):
         # Drawn before the reply's id, so that the command sorts before it.
         id_ = self.context.ids.ulid()
         plan = await self.commands.plan(event.reads, command, envelope.address, principal)
+        unused = list[str]()
         if not isinstance(plan, Plan):
             plan = await self._queue(event, plan)
+            if ignores_words(command):
+                unused.append(catalogue.WORDS_BEHIND_A_COMMAND.to(principal.language, reply=""))
         elif plan.origin is not None:
             obeyed = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
             item = self.context.item(obeyed, plan.origin, envelope, principal, id_=id_)
             plan = replace(plan, writes=(*plan.writes, item_put(item, "answered")))
-        if not envelope.attachments:
-            return plan
-        text = catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language)
-        note = self.context.note(text, envelope.address, plan.conversation)
-        return replace(plan, writes=(*plan.writes, note))
+        if envelope.attachments:
+            unused.append(catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language))
+        address, conversation = envelope.address, plan.conversation
+        notes = (self.context.note(text.strip(), address, conversation) for text in unused)
+        return replace(plan, writes=(*plan.writes, *notes))
 
 
 def _files(said: Said, attached: Files, before: Files) -> Files:

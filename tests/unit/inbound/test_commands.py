@@ -98,18 +98,17 @@ async def test_new_as_the_first_word_makes_one_conversation(world: World) -> Non
         assert await house.states() == ["answered"]
 
 
-@pytest.mark.parametrize("command", ["/new", "/otr"])
+@pytest.mark.parametrize("command", ["/new", "/otr", "/stop", "/retry", "/compact"])
 async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
     world: World, command: str
 ) -> None:
     """Their writer is asked to send them again; the model does not answer them (P1)."""
     async with world.running() as house:
         await house.say(f"{command} and then tell me a story")
-        assert house.texts()[-1].endswith(
-            " I used only the command: send the text after it as a message of its own."
-        )
+        note = "I used only the command: send the text after it as a message of its own."
+        assert len([text for text in house.texts() if text.endswith(note)]) == 1
         await house.say(f"{command} ")
-        assert "alone: send" not in house.texts()[-1]
+        assert len([text for text in house.texts() if text.endswith(note)]) == 1
         assert world.model.requests == []
 
 

@@ -33,14 +33,22 @@ from zeroclaw.store import Reads, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import shortened
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
-from zeroclaw.value import Struct, Value
+from zeroclaw.value import Struct, Value, replace
+
+OFF = frozenset({"off", "aus"})
+"""The words that end `/otr`."""
 
 
 class CommandHelp(Value):
-    """An example of a command, and its description."""
+    """An example of a command, and its description.
+
+    Attributes:
+        words: The words that it takes, None for any.
+    """
 
     usage: str
     does: Sentence
+    words: frozenset[str] | None = frozenset()
 
     def menu_text(self, language: Language) -> str:
         """Return the description without markup."""
@@ -52,24 +60,26 @@ COMMANDS: dict[str, CommandHelp] = {
     "stop": CommandHelp(usage="/stop", does=catalogue.DOES_STOP),
     "retry": CommandHelp(usage="/retry", does=catalogue.DOES_RETRY),
     "new": CommandHelp(usage="/new", does=catalogue.DOES_NEW),
-    "otr": CommandHelp(usage="/otr", does=catalogue.DOES_OTR),
-    "queue": CommandHelp(usage="/queue steer", does=catalogue.DOES_QUEUE),
+    "otr": CommandHelp(usage="/otr", does=catalogue.DOES_OTR, words=OFF),
+    "queue": CommandHelp(usage="/queue steer", does=catalogue.DOES_QUEUE, words=None),
     "status": CommandHelp(usage="/status", does=catalogue.DOES_STATUS),
     "usage": CommandHelp(usage="/usage", does=catalogue.DOES_USAGE),
     "context": CommandHelp(usage="/context", does=catalogue.DOES_CONTEXT),
     "tools": CommandHelp(usage="/tools", does=catalogue.DOES_TOOLS),
     "compact": CommandHelp(usage="/compact", does=catalogue.DOES_COMPACT),
     "pending": CommandHelp(usage="/pending", does=catalogue.DOES_PENDING),
-    "approve": CommandHelp(usage="/approve 1 3", does=catalogue.DOES_APPROVE),
-    "deny": CommandHelp(usage="/deny 2 because …", does=catalogue.DOES_DENY),
+    "approve": CommandHelp(usage="/approve 1 3", does=catalogue.DOES_APPROVE, words=None),
+    "deny": CommandHelp(usage="/deny 2 because …", does=catalogue.DOES_DENY, words=None),
     "grants": CommandHelp(usage="/grants", does=catalogue.DOES_GRANTS),
-    "revoke": CommandHelp(usage="/revoke 1 3", does=catalogue.DOES_REVOKE),
-    "tool": CommandHelp(usage='/tool shell {"command": "ls"}', does=catalogue.DOES_TOOL),
+    "revoke": CommandHelp(usage="/revoke 1 3", does=catalogue.DOES_REVOKE, words=None),
+    "tool": CommandHelp(
+        usage='/tool shell {"command": "ls"}', does=catalogue.DOES_TOOL, words=None
+    ),
     "halt": CommandHelp(usage="/halt", does=catalogue.DOES_HALT),
     "resume": CommandHelp(usage="/resume", does=catalogue.DOES_RESUME),
-    "pair": CommandHelp(usage="/pair", does=catalogue.DOES_PAIR),
-    "forget": CommandHelp(usage="/forget", does=catalogue.DOES_FORGET),
-    "language": CommandHelp(usage="/language de", does=catalogue.DOES_LANGUAGE),
+    "pair": CommandHelp(usage="/pair", does=catalogue.DOES_PAIR, words=None),
+    "forget": CommandHelp(usage="/forget", does=catalogue.DOES_FORGET, words=None),
+    "language": CommandHelp(usage="/language de", does=catalogue.DOES_LANGUAGE, words=None),
     "whoami": CommandHelp(usage="/whoami", does=catalogue.DOES_WHOAMI),
 }
 
@@ -82,8 +92,10 @@ MODES: dict[WhileBusy, Sentence] = {
 }
 
 
-OFF: dict[Language, frozenset[str]] = {"en": frozenset({"off"}), "de": frozenset({"off", "aus"})}
-"""The words that end `/otr`."""
+def ignores_words(command: Command) -> bool:
+    """Whether a command came with words that it does not take: a part of a message, probably."""
+    words, taken = command.rest.strip().lower(), COMMANDS[command.name].words
+    return bool(words) and taken is not None and words not in taken
 
 
 class Commands(Struct, eq=False, kw_only=True):
@@ -148,6 +160,9 @@ class Commands(Struct, eq=False, kw_only=True):
             return UseTool(tool=tool, arguments=arguments.strip() or "{}")
         else:
             reply = await self._handlers()[name](invocation)
+            if ignores_words(command):
+                text = catalogue.WORDS_BEHIND_A_COMMAND.to(language, reply=reply.text).strip()
+                reply = replace(reply, text=text)
         return self._planned(invocation, reply)
 
     def _planned(self, invocation: Invocation, reply: Reply) -> Plan:
@@ -191,7 +206,7 @@ class Commands(Struct, eq=False, kw_only=True):
         is_off = is_off_the_record(new.conversation)
         sentence = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
         return Reply(
-            text=_bare_reply(invocation, sentence),
+            text=sentence.to(invocation.language),
             resolution=new,
             writes=(self._control(old.conversation, invocation, "new"),) if is_other else (),
             wake=(old.conversation,),
@@ -200,10 +215,10 @@ class Commands(Struct, eq=False, kw_only=True):
     async def _otr(self, invocation: Invocation) -> Reply:
         """Leave the record, or return to the earlier conversation on it; see `retention/erase.py`."""
         language = invocation.language
-        if invocation.command.rest.strip().lower() not in OFF[language]:
+        if invocation.command.rest.strip().lower() not in OFF:
             resolution = await self.conversations.leave_the_record(invocation)
             sentence = catalogue.OFF_THE_RECORD if resolution else catalogue.OFF_THE_RECORD_ALREADY
-            return Reply(text=_bare_reply(invocation, sentence), resolution=resolution)
+            return Reply(text=sentence.to(language), resolution=resolution)
         resolutions = await self.conversations.resume_record(invocation)
         if resolutions is None:
             return Reply(text=catalogue.ON_RECORD_ALREADY.to(language))
@@ -251,14 +266,6 @@ class Commands(Struct, eq=False, kw_only=True):
 
     def _may(self, invocation: Invocation, name: str) -> bool:
         return self.context.policy().decide(self._query(invocation, name)).effect == "allow"
-
-
-def _bare_reply(invocation: Invocation, sentence: Sentence) -> str:
-    """Return the reply of a command without arguments, with a note if it was given some."""
-    reply = sentence.to(invocation.language)
-    if not invocation.command.rest.strip():
-        return reply
-    return catalogue.WORDS_BEHIND_A_COMMAND.to(invocation.language, reply=reply)
 
 
 async def _list_offers(offers: Offers, invocation: Invocation) -> Reply:
