@@ -9,7 +9,8 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import assert_never
 
-from zeroclaw.channel import Capabilities, ToolProgress
+from zeroclaw.channel import Capabilities, ToolProgress, TranscriptItem
+from zeroclaw.clock import made_at
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
@@ -66,21 +67,6 @@ class NewDraft(Value):
     language: Language = "en"
     reply_to: str = ""
     lost: str = ""
-
-
-class OpenDraft(Value):
-    """The state of a draft for transcripts: the newest text, even if it is not shown yet.
-
-    Attributes:
-        key: The key of its first message.
-        refs: Its messages so far.
-        text: The newest complete text.
-    """
-
-    turn: TurnId
-    key: str
-    refs: tuple[MessageRef, ...]
-    text: str
 
 
 class DraftHandle:
@@ -223,11 +209,17 @@ class DraftHandle:
         await self._ended.wait()
         return self._remainder
 
-    def snapshot(self) -> OpenDraft:
-        """Return the draft with its newest text."""
-        refs = (self._refs[part.message] for part in self._draft.parts if part.message is not None)
-        key = self._draft.parts[0].key if self._draft.parts else machine.message_key(self._turn, 0)
-        return OpenDraft(turn=self._turn, key=key, refs=tuple(refs), text=self._text)
+    def snapshot(self) -> TranscriptItem:
+        """Return the draft for transcripts: its newest text, even if that is not shown yet."""
+        parts = self._draft.parts
+        return TranscriptItem(
+            kind="bot",
+            key=parts[0].key if parts else machine.message_key(self._turn, 0),
+            ref=next((part.message for part in parts if part.message is not None), ""),
+            text=self._text,
+            at=made_at(self._turn),
+            draft=True,
+        )
 
     # --- events and effects ----------------------------------------------------------------------
 
@@ -526,7 +518,7 @@ class Live(Struct, eq=False, kw_only=True):
         handle.begin()
         return handle
 
-    def open_drafts(self, address: Address) -> tuple[OpenDraft, ...]:
+    def open_drafts(self, address: Address) -> tuple[TranscriptItem, ...]:
         """Return the drafts of an address that have a text, oldest first."""
         place = address.key()
         drafts = (handle.snapshot() for handle in self._open.values() if handle.place == place)

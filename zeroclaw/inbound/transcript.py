@@ -59,20 +59,8 @@ class Transcript(Struct, eq=False):
             for row in sorted(found, key=lambda row: row.key)
             if (item := await self._item(row)) is not None
         ]
-        drafts = (
-            self._screened(
-                TranscriptItem(
-                    cursor=items[-1].cursor if items else after,
-                    kind="bot",
-                    key=draft.key,
-                    ref=draft.refs[0].message if draft.refs else "",
-                    text=draft.text,
-                    at=made_at(draft.turn),
-                    draft=True,
-                )
-            )
-            for draft in open_drafts
-        )
+        cursor = items[-1].cursor if items else after
+        drafts = (self._screened(replace(draft, cursor=cursor)) for draft in open_drafts)
         return (*items, *drafts)
 
     async def sent_file(self, address: Address, key: str) -> OutgoingFile | None:

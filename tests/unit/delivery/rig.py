@@ -21,7 +21,7 @@ from zeroclaw.store import Commit, DurablePoint, Fence, Put, Reads, Row, RowKind
 from zeroclaw.value import replace
 
 CALL_TIMEOUT_S = 20.0
-TURN = TurnId("turn")
+TURN = TurnId("01KBA000000000000000000000")
 HERE = ConversationId("conversation")
 CAPABILITIES = Capabilities(max_length=60, can_edit=True, can_delete=True, idempotent_send=True)
 PLAIN_SENDS = replace(CAPABILITIES, idempotent_send=False)
