@@ -6,7 +6,6 @@ something, or if its resources are vague, too many or none; otherwise any call o
 resources.
 """
 
-from datetime import timedelta
 
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.conditions import ToolFacts
@@ -83,13 +82,12 @@ def in_words(scope: Scope, language: Language) -> str:
 def for_a_time(scope: Scope, language: Language) -> str:
     """Return the same with its duration."""
     return catalogue.SCOPE_FOR.to(
-        language, scope=in_words(scope, language), time=duration(timedelta(seconds=scope.for_s))
+        language, scope=in_words(scope, language), time=duration(scope.for_s)
     )
 
 
-def duration(time: timedelta) -> Localized:
+def duration(seconds: float) -> Localized:
     """Return a duration in its largest whole unit."""
-    seconds = time.total_seconds()
     if seconds >= _HOUR_S and seconds % _HOUR_S == 0:
         return catalogue.HOURS.about(count=round(seconds / _HOUR_S))
     if seconds >= _MINUTE_S and seconds % _MINUTE_S == 0:

@@ -34,7 +34,7 @@ from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Column, Stays, Subject, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Hidden, Value, replace
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Characters that are not confused when read out: no 0 O 1 I, and no L."""
@@ -262,8 +262,7 @@ def by_of(principal: Principal) -> str:
 
 def code_message(code: str, holds_s: float, language: Language) -> str:
     """Return the message with a code; strangers get no other text."""
-    span = duration(timedelta(seconds=holds_s))
-    return catalogue.YOUR_CODE.to(language, code=code, span=span)
+    return catalogue.YOUR_CODE.to(language, code=code, span=duration(holds_s))
 
 
 def toast(result: AnswerResult[PairingRequest], language: Language) -> str:
@@ -298,26 +297,21 @@ Guess = Literal["none", "wrong", "right"]
 
 
 class Claim(Value):
-    """The code whose sender becomes an operator; only its hash is stored.
+    """The printed code, whose sender becomes an operator; never stored.
 
     Attributes:
-        salt: The salt of the hash; hex.
-        code_hash: Hex.
         until: When it expires.
         guesses: The channel and sender of each wrong guess.
-        used: Whether the code was sent.
     """
 
-    salt: str
-    code_hash: str
+    code: Hidden[str]
     until: datetime
     guesses: tuple[tuple[str, str], ...] = ()
-    used: bool = False
 
 
-def open_claim(code: str, *, salt: str, now: datetime) -> Claim:
+def open_claim(code: str, *, now: datetime) -> Claim:
     """Return the claim for a new code."""
-    return Claim(salt=salt, code_hash=hash_of(code, salt), until=now + CLAIM_FOR)
+    return Claim(code=code, until=now + CLAIM_FOR)
 
 
 def is_valid(claim: Claim, now: datetime) -> bool:
@@ -330,13 +324,13 @@ def guess(
 ) -> tuple[Claim, Guess]:
     """Return the claim after a stranger's text, and whether the text was the code."""
     code = read_code(text)
-    if not code or claim.used or not is_valid(claim, now):
+    if not code or not is_valid(claim, now):
         return claim, "none"
     if _is_over_guesses(claim.guesses, channel, sender):
         return claim, "wrong"
-    if not is_code(code, salt=claim.salt, code_hash=claim.code_hash):
+    if not hmac.compare_digest(code, claim.code):
         return replace(claim, guesses=(*claim.guesses, (channel, sender))), "wrong"
-    return replace(claim, used=True), "right"
+    return claim, "right"
 
 
 def _is_over_guesses(guesses: Sequence[tuple[str, str]], channel: str, sender: str) -> bool:

@@ -35,7 +35,6 @@ class Strangers(Struct, eq=False):
     requests: Approvals
     operators: Callable[[], tuple[Reader, ...]]
     claim: Claim | None = None
-    _printed: str = ""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # --- the first operator --------------------------------------------------------------------
@@ -53,10 +52,8 @@ class Strangers(Struct, eq=False):
             return ""
         now = self.context.clock.now()
         if self.claim is None or not pairing.is_valid(self.claim, now):
-            self._printed = self._code()
-            salt = self.context.ids.token()
-            self.claim = pairing.open_claim(self._printed, salt=salt, now=now)
-        return self._printed
+            self.claim = pairing.open_claim(self._code(), now=now)
+        return self.claim.code
 
     def written(self, writes: Iterable[Write]) -> None:
         """Close the claim once an operator is stored."""
@@ -103,7 +100,7 @@ class Strangers(Struct, eq=False):
         """Compare a message with the printed code; wrong guesses are counted."""
         if self.claim is None or not isinstance(envelope.body, Said):
             return "none"
-        claim, result = pairing.guess(
+        self.claim, result = pairing.guess(
             self.claim,
             envelope.body.text,
             channel=envelope.address.channel,
@@ -111,8 +108,6 @@ class Strangers(Struct, eq=False):
             now=self.context.clock.now(),
         )
         # `written` closes a used claim, so that it can be used again after a failed commit.
-        if result != "right":
-            self.claim = claim
         return result
 
     async def _first_operator(self, reads: Reads, envelope: Envelope) -> Plan:

