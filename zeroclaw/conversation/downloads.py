@@ -299,7 +299,9 @@ class Downloads(Value):
         if not await self.has_room():
             return STORE_FULL
         ends_at = self.clock.monotonic() + self.settings.timeout_s
-        for tried in range(1, TRIES + 1):
+        tried = 0
+        while True:
+            tried += 1
             remaining_s = ends_at - self.clock.monotonic()
             outcome = await self._try(channel, attachment, max_bytes, remaining_s)
             match outcome:
@@ -317,8 +319,6 @@ class Downloads(Value):
             if tried == TRIES or self.clock.monotonic() + pause_s > ends_at:
                 return FetchFailed(why=f"{reason} (tried {counted(tried, 'time')})")
             await self.clock.sleep(pause_s)
-        message = "the last try returns"
-        raise AssertionError(message)
 
     async def _try(
         self, channel: str, attachment: Attachment, max_bytes: int, remaining_s: float

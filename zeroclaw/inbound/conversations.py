@@ -101,8 +101,11 @@ class Conversations(Struct, eq=False):
         place = replace(place, pointer=replace(place.pointer, while_busy=mode))
         return self._point(place) if place.pointer.conversation else self._create(place)
 
-    async def renew(self, invocation: Invocation) -> tuple[Resolution, Resolution]:
-        """Return the conversation that `/new` ends and its successor, both on record or both off."""
+    async def renew(self, invocation: Invocation) -> tuple[ConversationId, Resolution]:
+        """Return the conversation that `/new` ends and its successor, both on record or both off.
+
+        They are the same if this is the first.
+        """
         old = await self._place(invocation.reads, invocation.address, invocation.principal)
         conversation = old.pointer.conversation
         if is_off_the_record(conversation):
@@ -110,7 +113,7 @@ class Conversations(Struct, eq=False):
             new = self._create(old.to(before), reader=invocation.principal)
         else:
             new = self._create(old)
-        return (Resolution(conversation=conversation) if conversation else new), new
+        return conversation or new.conversation, new
 
     async def leave_the_record(self, invocation: Invocation) -> Resolution | None:
         """Return the conversation that `/otr` begins; None if the chat is already off the record."""
@@ -119,7 +122,9 @@ class Conversations(Struct, eq=False):
             return None
         return self._create(old, reader=invocation.principal)
 
-    async def resume_record(self, invocation: Invocation) -> tuple[Resolution, Resolution] | None:
+    async def resume_record(
+        self, invocation: Invocation
+    ) -> tuple[ConversationId, Resolution] | None:
         """Return the conversations that `/otr off` ends and resumes; None if already on record."""
         old = await self._place(invocation.reads, invocation.address, invocation.principal)
         conversation = old.pointer.conversation
@@ -127,7 +132,7 @@ class Conversations(Struct, eq=False):
             return None
         new = old.to(await self._on_record(invocation.reads, conversation))
         resumed = self._point(new) if new.pointer.conversation else self._create(new)
-        return Resolution(conversation=conversation), resumed
+        return conversation, resumed
 
     async def _on_record(self, reads: Reads, conversation: ConversationId) -> ConversationId:
         """Return the conversation on record before one off the record; empty if there is none."""

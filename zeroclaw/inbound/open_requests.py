@@ -33,6 +33,7 @@ from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import PAIRINGS, PairingRequest
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Sentence
 from zeroclaw.value import Struct, field, replace
 
 RECHECK_S = 60.0
@@ -144,7 +145,8 @@ class OpenRequests(Struct, eq=False):
         )
         if not reached and not first.is_unheard:
             unheard = (replace(call, is_unheard=True) for call in calls)
-            writes = (*map(approvals.to_put, unheard), self._unreachable(calls, turn))
+            note = self._note(catalogue.NO_APPROVER_REACHED, calls, turn)
+            writes = (*map(approvals.to_put, unheard), note)
             return Plan(conversation=conversation, writes=writes), RECHECK_S
         numbered_in = partial(approvals.number_of, first)
         readers = tuple(reader for reader in reached if not numbered_in(reader.address.key()))
@@ -162,23 +164,20 @@ class OpenRequests(Struct, eq=False):
             *map(approvals.to_put, numbered),
             *counters,
             *(outbox_row(self.context.ids.ulid(), card, conversation) for card in cards),
-            *(() if is_noted else (self._waiting(numbered, turn),)),
+            *(() if is_noted else (self._note(catalogue.WAITING_FOR, numbered, turn),)),
         )
         return Plan(conversation=conversation, writes=writes), RECHECK_S
 
-    def _waiting(self, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
-        """Return the note to a turn's chat that names the approvers."""
-        language = turn.item.principal.language
-        approvers = approvals.approver_names(calls[0].approvers, language)
-        text = catalogue.WAITING_FOR.to(language, who=approvers, tools=_tools(calls))
-        return self.context.note(text, turn.address, calls[0].conversation, language=language)
-
-    def _unreachable(self, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
-        """Return the note to a turn's chat that no approver can be reached."""
-        language = turn.item.principal.language
-        until = wording.ended(calls[0], language)
-        text = catalogue.NO_APPROVER_REACHED.to(language, tools=_tools(calls), until=until)
-        return self.context.note(text, turn.address, calls[0].conversation, language=language)
+    def _note(self, says: Sentence, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
+        """Return the note to a turn's chat that its calls wait for a person."""
+        first, language = calls[0], turn.item.principal.language
+        text = says.to(
+            language,
+            who=approvals.approver_names(first.approvers, language),
+            tools=", ".join(dict.fromkeys(f"`{call.tool}`" for call in calls)),
+            until=wording.ended(first, language),
+        )
+        return self.context.note(text, turn.address, first.conversation, language=language)
 
     def _reminder(self, calls: tuple[Approval, ...]) -> Check:
         """Return the reminder of a card if it is time; a card that was never sent needs none."""
@@ -242,10 +241,6 @@ class OpenRequests(Struct, eq=False):
             return NOTHING  # all have it, or the stranger was admitted without an answer
         writes = await self.requests.put_to(reads, readers, request)
         return Plan(conversation=None, writes=writes)
-
-
-def _tools(calls: tuple[Approval, ...]) -> str:
-    return ", ".join(dict.fromkeys(f"`{call.tool}`" for call in calls))
 
 
 def _reply_hint(call: Approval, place: str) -> str:

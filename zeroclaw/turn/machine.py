@@ -25,7 +25,7 @@ with it, so the journal contains exactly what the machine saw.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, Never, NoReturn, TypeVar, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.delivery.split import BREAK, BREAK_CHAR
@@ -117,16 +117,6 @@ def add_usage(state: _Running, usage: Usage) -> _Running:
     return replace(state, progress=progress)
 
 
-def unhandled(state: Never) -> NoReturn:
-    """Refuse a state without a handler, both in type checks and at run time (S4-13).
-
-    Raises:
-        AssertionError: Always.
-    """
-    message = f"unhandled state: {type(state).__name__}"
-    raise AssertionError(message)
-
-
 def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
     """Return the state in which a stored turn continues after a restart, and its effects.
 
@@ -149,7 +139,7 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
         case Done():
             return state, ()
         case _:
-            unhandled(state)
+            assert_never(state)
 
 
 def _step_running(state: Running, event: signals.Event) -> Step:
@@ -161,7 +151,7 @@ def _step_running(state: Running, event: signals.Event) -> Step:
         case Confirming() | Executing():
             return _calling(state, event)
         case _:
-            unhandled(state)
+            assert_never(state)
 
 
 # --- asking the model ----------------------------------------------------------------------------

@@ -202,14 +202,13 @@ class Commands(Struct, eq=False, kw_only=True):
 
     async def _new(self, invocation: Invocation) -> Reply:
         old, new = await self.conversations.renew(invocation)
-        is_other = old.conversation != new.conversation
         is_off = is_off_the_record(new.conversation)
         sentence = catalogue.NEW_OFF_THE_RECORD if is_off else catalogue.NEW_CONVERSATION
         return Reply(
             text=sentence.to(invocation.language),
             resolution=new,
-            writes=(self._control(old.conversation, invocation, "new"),) if is_other else (),
-            wake=(old.conversation,),
+            writes=(self._control(old, invocation, "new"),) if old != new.conversation else (),
+            wake=(old,),
         )
 
     async def _otr(self, invocation: Invocation) -> Reply:
@@ -219,16 +218,16 @@ class Commands(Struct, eq=False, kw_only=True):
             resolution = await self.conversations.leave_the_record(invocation)
             sentence = catalogue.OFF_THE_RECORD if resolution else catalogue.OFF_THE_RECORD_ALREADY
             return Reply(text=sentence.to(language), resolution=resolution)
-        resolutions = await self.conversations.resume_record(invocation)
-        if resolutions is None:
+        resumed = await self.conversations.resume_record(invocation)
+        if resumed is None:
             return Reply(text=catalogue.ON_RECORD_ALREADY.to(language))
-        old, on_record = resolutions
-        is_busy = await self.conversations.is_busy(old.conversation)
+        old, on_record = resumed
+        is_busy = await self.conversations.is_busy(old)
         return Reply(
             text=catalogue.ON_RECORD_AGAIN.to(language),
             resolution=on_record,
-            writes=(self._control(old.conversation, invocation, "stop"),) if is_busy else (),
-            wake=(old.conversation,),
+            writes=(self._control(old, invocation, "stop"),) if is_busy else (),
+            wake=(old,),
         )
 
     async def _queue(self, invocation: Invocation) -> Reply:
