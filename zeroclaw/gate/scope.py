@@ -6,7 +6,6 @@ something, or if its resources are vague, too many or none; otherwise any call o
 resources.
 """
 
-
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.text import catalogue
