@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -95,13 +95,16 @@ class Quota:
         self._granted: dict[Path, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
-    def spend(self, workspace: Path, *, new_bytes: int, new_entries: int) -> None:
+    def spend(
+        self, workspace: Path, *, new_bytes: int, new_entries: int, skipped: Container[Parts] = ()
+    ) -> None:
         """Charge a write before it happens; blocks.
 
         Args:
             workspace: Its real path.
             new_bytes: How many bytes the workspace grows by; always allowed if 0 or less.
             new_entries: How many files and directories are created.
+            skipped: See `measure`.
 
         Raises:
             ToolFailed: There is no room for it.
@@ -111,7 +114,7 @@ class Quota:
         cost = max(new_bytes, 0) + new_entries * BLOCK_BYTES
         if self._take(workspace, cost, new_entries):
             return
-        usage = measure(workspace)
+        usage = measure(workspace, skipped=skipped)
         if excess := usage.excess(self._max_bytes):
             message = f"{excess}: remove something first"
             raise ToolFailed(message)
@@ -145,6 +148,7 @@ class Meter(Struct, kw_only=True):
     Attributes:
         max_bytes: Limit of its workspace; a workspace that is larger at the start must not grow.
         usage: The workspace's contents at the start.
+        skipped: See `measure`; as at the start.
         memory_bytes: Limit of its memory; None if a cgroup bounds memory and processes.
         max_processes: Limit of its processes; None in a sandbox, whose processes stay in one tree.
     """
@@ -152,6 +156,7 @@ class Meter(Struct, kw_only=True):
     max_bytes: int
     workspace: Path
     usage: DiskUsage
+    skipped: Container[Parts] = ()
     memory_bytes: int | None = None
     max_processes: int | None = None
     _calls_to_skip: int = 0
@@ -167,7 +172,7 @@ class Meter(Struct, kw_only=True):
         self._calls_to_skip -= 1
         if self._calls_to_skip > 0:
             return ""
-        usage = measure(self.workspace)
+        usage = measure(self.workspace, skipped=self.skipped)
         usage.bytes_ += nameless_bytes(pids, self.workspace)
         self._calls_to_skip = 1 + usage.entries // _ENTRIES_A_CALL
         before = self.usage
@@ -213,7 +218,7 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
 
 
 def measure(
-    workspace: Path, *, skipped: frozenset[Parts] = frozenset(), owner: int | None = None
+    workspace: Path, *, skipped: Container[Parts] = (), owner: int | None = None
 ) -> DiskUsage:
     """Measure a workspace; directories that a command made inaccessible are unlocked.
 
@@ -221,7 +226,8 @@ def measure(
 
     Args:
         workspace: Its real path.
-        skipped: Places to skip, by their names from the workspace down.
+        skipped: Places to skip, as commands and tools can't change them, by their names from the
+            workspace down.
         owner: User id that takes over the daemon's files; None to leave them. Secrets keep their
             owner, because no command sees them.
 
@@ -252,7 +258,7 @@ class _Measurement(Struct):
     """The state of a walk. Every step starts from an open directory, so no link leads outside."""
 
     usage: DiskUsage
-    skipped: frozenset[Parts]
+    skipped: Container[Parts]
     owner: int | None
     device: int
     _daemon_uid: int = field(default_factory=os.geteuid)
@@ -266,7 +272,7 @@ class _Measurement(Struct):
                     self.usage.is_whole = False
                     return
                 inner = (*parts, entry.name)
-                if self.skipped and inner in self.skipped:
+                if inner in self.skipped:
                     continue
                 try:
                     status = entry.stat(follow_symlinks=False)

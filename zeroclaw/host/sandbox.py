@@ -260,7 +260,8 @@ async def run(
     is_sandboxed = isinstance(system, System)
     meter, excess = None, ""
     if (workspace := box.workspace) is not None:
-        usage = await asyncio.to_thread(_measure, system, workspace, box.masks)
+        skipped = frozenset(mask.parts for mask in box.masks)
+        usage = await asyncio.to_thread(_measure, system, workspace, skipped)
         if is_sandboxed and len(usage.secrets) > quotas.MAX_SECRETS:
             message = (
                 f"the workspace holds more than {quotas.MAX_SECRETS:,} places with names of secrets:"
@@ -273,6 +274,7 @@ async def run(
             max_bytes=limits.workspace_bytes,
             workspace=workspace,
             usage=usage,
+            skipped=skipped,
             memory_bytes=limits.memory_bytes if system.subtree is None else None,
             max_processes=None if is_sandboxed else limits.processes,
         )
@@ -321,13 +323,13 @@ def _remaining_limits(limits: Limits, usage: DiskUsage) -> tuple[Limits, str]:
     return replace(limits, file_bytes=file_bytes), excess
 
 
-def _measure(system: System | Bare, workspace: Path, masks: tuple[Mask, ...]) -> DiskUsage:
+def _measure(system: System | Bare, workspace: Path, skipped: frozenset[Parts]) -> DiskUsage:
     """Measure a workspace; a root daemon also gives it to the user that commands run as."""
     # Fails, for example, on a file system or in a user namespace that does not know that user.
     with refused_as(ToolFailed, "the workspace can't be made ready for commands"):
         return quotas.measure(
             workspace,
-            skipped=frozenset(mask.parts for mask in masks if not mask.is_secret),
+            skipped=skipped,
             owner=UNPRIVILEGED if isinstance(system, System) and system.setpriv else None,
         )
 

@@ -477,13 +477,28 @@ def test_a_workspace_that_was_too_full_must_not_grow(tmp_path: Path) -> None:
     assert meter(os.getpid()) == f"the workspace holds more than its {usage.bytes_:,} bytes"
 
 
+def test_a_hidden_place_in_a_workspace_counts_neither_before_nor_during_a_command(
+    tmp_path: Path,
+) -> None:
+    """A workspace may be a link to a home that also holds the data, which no command can shrink."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/store").write_bytes(b"x" * 200_000)
+    hidden = (("data",),)
+    usage = measure(tmp_path, skipped=hidden)
+    meter = Meter(max_bytes=100_000, workspace=tmp_path, usage=usage, skipped=hidden)
+    assert meter(os.getpid()) == ""
+    Quota(100_000).spend(tmp_path, new_bytes=10_000, new_entries=1, skipped=hidden)
+    (tmp_path / "own").write_bytes(b"x" * 200_000)
+    assert meter(os.getpid()) == "the workspace holds more than its 100,000 bytes"
+
+
 def test_a_big_workspace_is_measured_less_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Measuring takes time in proportion to the size, so its share of the time stays the same."""
     measurements = 0
 
-    def count_measurement(_: Path) -> DiskUsage:
+    def count_measurement(_: Path, **_options: object) -> DiskUsage:
         nonlocal measurements
         measurements += 1
         return DiskUsage(bytes_=0, entries=100_000, is_whole=True)
@@ -585,7 +600,7 @@ def test_a_workspace_is_measured_once_per_allowance(
     """Measuring takes time in proportion to the size, so not every write measures."""
     measurements: list[Path] = []
 
-    def measure_workspace(workspace: Path) -> DiskUsage:
+    def measure_workspace(workspace: Path, **_options: object) -> DiskUsage:
         measurements.append(workspace)
         return DiskUsage(bytes_=100_000, entries=10, is_whole=True)
 
@@ -630,7 +645,7 @@ def test_a_write_without_room_is_refused(
 ) -> None:
     """By bytes, by the block of an entry, by entries, and by the disk; shrinking is free."""
 
-    def fixed_usage(_: Path) -> DiskUsage:
+    def fixed_usage(_: Path, **_options: object) -> DiskUsage:
         return usage
 
     monkeypatch.setattr(quotas, "measure", fixed_usage)
@@ -647,7 +662,7 @@ def test_the_number_of_remembered_allowances_is_bounded(
     """Otherwise each conversation of years would stay in memory."""
     measurements: list[Path] = []
 
-    def measure_workspace(workspace: Path) -> DiskUsage:
+    def measure_workspace(workspace: Path, **_options: object) -> DiskUsage:
         measurements.append(workspace)
         return EMPTY
 

@@ -175,6 +175,13 @@ async def test_what_tools_write_counts_against_the_quota_of_the_workspace(worksp
     assert (workspace / "b").read_text() == f"here{'c' * 39_990}"
 
 
+async def test_what_no_tool_can_remove_does_not_count(workspace: Path) -> None:
+    """A hidden place: it could fill a workspace, and the model would be told to remove something."""
+    (workspace / ".env").write_bytes(b"x" * 200_000)
+    await call_with(quota_of(100_000), workspace, "write_file", path="a", content="x")
+    assert names_in(workspace) == [".env", "a"]
+
+
 async def test_a_full_workspace_takes_what_makes_it_smaller(workspace: Path) -> None:
     """A shorter file in place of a longer one, unless the longer one stays by another name."""
     settings = quota_of(10_000)

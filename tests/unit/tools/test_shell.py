@@ -636,6 +636,16 @@ async def test_memory_is_bounded_for_all_processes_together(workspace: Path, pro
 
 @boxed
 @pytest.mark.slow
+async def test_a_hidden_place_does_not_count_against_a_command(workspace: Path) -> None:
+    """A workspace may be a link to a home that also holds the data; each command was killed."""
+    (workspace / "private").mkdir()
+    (workspace / "private" / "store").write_bytes(b"x" * 30_000_000)
+    output = await call(workspace, "sleep 0.5", hidden=HIDDEN, limits=SMALL_LIMITS)
+    assert output == ToolOutput(text="exit code 0\n(no output)")
+
+
+@boxed
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fill", "what"),
     [

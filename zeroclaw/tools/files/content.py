@@ -193,7 +193,9 @@ def _demand_room(
     """Refuse a write beyond the workspace's quota; one that shrinks it is always allowed."""
     # Another hard link keeps the old content.
     freed = replaced.st_size if replaced is not None and replaced.st_nlink == 1 else 0
-    run.settings.quota.spend(run.workspace, new_bytes=len(data) - freed, new_entries=new_entries)
+    run.settings.quota.spend(
+        run.workspace, new_bytes=len(data) - freed, new_entries=new_entries, skipped=run.hidden
+    )
 
 
 def _decoded(data: bytes, parts: Parts) -> str:
