@@ -73,7 +73,7 @@ class Reloader(Struct):
         if new.places.skills == start.places.skills:
             settings.skills = new.checked.skills
         context.people.apply_config(settings.config)
-        context.policy.configured()
+        context.policy.rebuild()
         self.revocation.begin()
         self.waiting = (*waiting, *(key for key in secrets if key not in waiting))
         return Reloaded(

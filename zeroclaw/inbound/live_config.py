@@ -92,7 +92,7 @@ class LivePolicy:
         self._settings = settings
         self.last_halt = NEVER
         self._revoked: frozenset[str] = frozenset()
-        self.configured()
+        self.rebuild()
 
     def __call__(self) -> PolicySet:
         """Return the policy."""
@@ -106,7 +106,7 @@ class LivePolicy:
     def halt(self, halt: Halt) -> None:
         """Apply a halt, or its end."""
         self.last_halt = halt
-        self.configured()
+        self.rebuild()
 
     def ended_by(self, started_at: datetime | None) -> str:
         """Return the name of the person whose halt ends a turn; empty if none does.
@@ -121,9 +121,9 @@ class LivePolicy:
     def revoke(self, people: frozenset[str]) -> None:
         """Deny everything to these people, and only to them."""
         self._revoked = people
-        self.configured()
+        self.rebuild()
 
-    def configured(self) -> None:
+    def rebuild(self) -> None:
         """Make the policy anew, after the settings, the halt or the revoked people changed."""
         config, last = self._settings.config, self.last_halt
         self._now = assemble(
