@@ -53,8 +53,12 @@ def find_config(named: Path | None) -> Path | None:
     variable = os.environ.get(CONFIG_VARIABLE, "")
     if named is None and not variable:
         usual = usual_config()
-        # A link that leads nowhere is returned too: reading it fails, and does not mean defaults.
-        return usual if usual.is_file() or usual.is_symlink() else None
+        # Anything else than "there is none", such as a link that leads nowhere, fails, here or when
+        # it is read: the defaults would replace the operator's limits.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            usual.lstat()
+            return usual
+        return None
     path = expand(variable) if named is None else named
     if not path.is_file():
         source = f"${CONFIG_VARIABLE}" if named is None else "--config"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.unprivileged import unprivileged
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.places import (
     Places,
@@ -155,6 +156,20 @@ def test_a_usual_file_that_is_a_link_to_nowhere_is_a_fault(
         ConfigError, match="can't be read: no such file or directory; put a file there"
     ):
         read_config(find_config(None))
+
+
+def test_a_usual_file_that_can_not_be_looked_at_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a directory of another user; Python 3.14 says of such a file that it is none."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr(Path, "is_file", os.path.isfile)
+    monkeypatch.setattr(Path, "is_symlink", os.path.islink)
+    folder = written(tmp_path / "zeroclaw/config.toml").parent
+    folder.chmod(0)
+    with unprivileged(), pytest.raises(PermissionError):
+        find_config(None)
+    folder.chmod(0o700)
 
 
 def test_an_unreadable_file_is_a_fault(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from zeroclaw.stores.sqlite.files import (
     SIDE_SUFFIXES,
     check_is_there,
     discard,
+    has_database,
     lock_directory,
     primary_code,
     unusable,
@@ -130,7 +131,7 @@ def restore(
     new = directory / RESTORING
     try:
         _leave_to_owner(lock, directory)
-        if target.exists() and not overwrite:
+        if not overwrite and has_database(directory):
             message = f"`{directory}` holds data already; `--force` replaces it, and it is lost"
             raise StoreUnusable(message)
         _check(copy, copy, "take another backup, nothing was replaced")

@@ -14,7 +14,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -237,8 +237,13 @@ def has_database(directory: Path) -> bool:
     Raises:
         StoreUnusable: This user can't look.
     """
-    with refused_as(StoreUnusable, f"`{directory}` can't be read", "try again as its user"):
-        return (directory / FILE_NAME).exists()
+    with (
+        refused_as(StoreUnusable, f"`{directory}` can't be read", "try again as its user"),
+        suppress(FileNotFoundError, NotADirectoryError),
+    ):
+        (directory / FILE_NAME).stat()  # `Path.exists` is False for any error from Python 3.14 on
+        return True
+    return False
 
 
 def check_is_there(directory: Path) -> None:
