@@ -21,7 +21,7 @@ from zeroclaw.daemon.foundation import Start
 from zeroclaw.errors import ConfigError, ProviderUnusable
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import Places, find_config, places_of, read_config
-from zeroclaw.json_fields import object_at
+from zeroclaw.json_fields import is_object, object_at
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Value
 
@@ -124,20 +124,25 @@ def unready(settings: ProviderSettings, places: Places) -> Iterator[str]:
             yield str(error)
 
 
-def _readable(table: dict[str, object], faults: list[str]) -> Config:
-    """Return the configuration without the tables and channels that have faults."""
+def _readable(table: dict[str, object], faults: list[str], depth: int = 2) -> Config:
+    """Return the configuration without the keys of tables, and the channels, that have faults.
+
+    Where a table is faulty without them, or as a whole, it is left out.
+    """
     try:
         return config_of(table)
     except ValidationError as error:
         faults.extend(faults_of(error, Config))
-        broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
+        broken = {fault["loc"][:depth] for fault in error.errors()}
     tables = {path[0] for path in broken}
-    valid = {key: value for key, value in table.items() if key not in tables}
-    if channels := object_at(table, "channels"):
-        valid["channels"] = {
-            name: value for name, value in channels.items() if ("channels", name) not in broken
-        }
-    return config_of(valid)
+    valid: dict[str, object] = {}
+    for key, value in table.items():
+        if key not in tables:
+            valid[key] = value
+        elif is_object(value) and (key,) not in broken:
+            valid[key] = {name: it for name, it in value.items() if (key, name) not in broken}
+    # Its further faults may be those of keys that were left out.
+    return _readable(valid, [], depth=1)
 
 
 def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:

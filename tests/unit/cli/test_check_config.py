@@ -53,6 +53,21 @@ def test_all_faults_are_reported_together() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("provider", "places"),
+    [
+        pytest.param('kind = "fax"\nstall_s = 0', ("stall_s", "kind", "api_key"), id="keys"),
+        pytest.param('kind = "openai"\nbase_url = "/"', ("base_url",), id="needed"),
+        pytest.param('kind = "openai"\nstall_s = 0', ("stall_s",), id="incomplete"),
+    ],
+)
+def test_a_faulty_key_hides_no_fault_of_another(provider: str, places: tuple[str, ...]) -> None:
+    """P10: nor does it make one, of a key that needs it."""
+    text = f'[provider]\napi_key = {{ env = "NOT_SET" }}\n{provider}'
+    faults = [fault.partition(": ")[0] for fault in faults_in(text, environment={})]
+    assert faults == [f"provider.{place}" for place in places]
+
+
 def test_a_text_that_is_no_toml_is_one_fault() -> None:
     (fault,) = faults_in("a = = 1", environment={})
     assert fault.startswith("not valid TOML: ")
