@@ -420,6 +420,13 @@ class Store(ReadableStore, Protocol):
         """Return how much of that is in use; the store fills the rest before it grows."""
         ...
 
+    async def drop_copies(self, before: datetime) -> int:
+        """Delete the store's copies of itself that are older than an instant; return how many.
+
+        An upgrade makes one, with the content of its time. One that can't be deleted stays.
+        """
+        ...
+
     async def aclose(self) -> None:
         """Finish queued writes, then close; safe to call twice."""
         ...

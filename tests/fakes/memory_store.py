@@ -61,6 +61,7 @@ class MemoryStore:
         after: Called after a commit was written; if it raises, the commit stays written.
         meanwhile: Called before a commit is written, and may commit first, like another writer.
         afterwards: Called after a commit was written, before its caller returns.
+        copies: When each copy of the whole store was made.
 
     With `tables` it checks every row and every query against their declarations.
     """
@@ -77,6 +78,7 @@ class MemoryStore:
         self.after: Callable[[Commit], None] | None = None
         self.meanwhile: Callable[[tuple[Write, ...]], Awaitable[None]] | None = None
         self.afterwards: Callable[[], Awaitable[object]] | None = None
+        self.copies: list[datetime] = []
         self._is_dead = False
 
     @property
@@ -320,6 +322,12 @@ class MemoryStore:
         rows = sum(len(row.body) for row in self._tables.rows.values())
         logs = sum(len(body) for log in self._tables.logs.values() for body in log)
         return rows + logs + sum(len(body) for body in self._tables.blobs.values())
+
+    async def drop_copies(self, before: datetime) -> int:
+        await asyncio.sleep(0)
+        old = [at for at in self.copies if at < before]
+        self.copies = [at for at in self.copies if at >= before]
+        return len(old)
 
     async def aclose(self) -> None:
         await asyncio.sleep(0)

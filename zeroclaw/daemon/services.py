@@ -138,7 +138,6 @@ class Services:
             clock=clock,
             settings=settings,
             log=EventLog("retention"),
-            directory=foundation.start.places.data,
             earlier=foundation.keys.earlier,
         )
         loaders = loading.tools(self.offers.groups_for, self.offers.skills_for)

@@ -42,7 +42,7 @@ class WatchedStore:
         self.read, self.last, self.streams = store.read, store.last, store.streams
         self.blob, self.blobs = store.blob, store.blobs
         self.size_bytes, self.used_bytes = store.size_bytes, store.used_bytes
-        self.aclose = store.aclose
+        self.drop_copies, self.aclose = store.drop_copies, store.aclose
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; see `Store.commit`."""

@@ -7,9 +7,8 @@ nothing: after a leap forward it waits a day, in which a person or a time server
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from zeroclaw.channel import Log
 from zeroclaw.clock import LEAP, Clock, made_at, ulid_time
@@ -37,7 +36,6 @@ from zeroclaw.store import (
     scan,
     unchanged,
 )
-from zeroclaw.stores.sqlite.files import drop_copies
 from zeroclaw.table import Age, Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
 from zeroclaw.value import Struct
@@ -63,7 +61,6 @@ class Sweep(Struct, kw_only=True, eq=False):
     The rules come from the settings.
 
     Attributes:
-        directory: The data directory.
         earlier: The start of an earlier run; see `Keys`.
     """
 
@@ -72,7 +69,6 @@ class Sweep(Struct, kw_only=True, eq=False):
     clock: Clock
     settings: CurrentConfig
     log: Log
-    directory: Path
     earlier: datetime | None = None
 
     async def keep(self) -> None:
@@ -141,7 +137,7 @@ class Sweep(Struct, kw_only=True, eq=False):
             "blobs": await self._blobs(at.blobs),
             "audits": await self._audits(at.audit, busy),
             "conversations": await self._conversations(at, busy),
-            "copies": await self._copies(at.ages[Age.MESSAGES]),
+            "copies": await self.store.drop_copies(at.ages[Age.MESSAGES]),
         }
         if any(deleted.values()):
             self.log("swept", **deleted)
@@ -246,12 +242,6 @@ class Sweep(Struct, kw_only=True, eq=False):
             await self._commit([DropBlob(digest=digest, put_before=before) for digest in page])
             count += len(page)
         return count
-
-    async def _copies(self, before: datetime) -> int:
-        """Delete old copies of the whole store, which migrations made."""
-        with suppress(OSError):  # the next sweep tries again
-            return await asyncio.to_thread(drop_copies, self.directory, before)
-        return 0
 
     async def _audits(self, before: datetime, busy: Busy) -> int:
         count = 0

@@ -96,7 +96,7 @@ class OffTheRecord:
         self._salt = secrets.token_bytes()
         self.count, self.streams, self.blobs = store.count, store.streams, store.blobs
         self.size_bytes, self.used_bytes = store.size_bytes, store.used_bytes
-        self.lease, self.aclose = store.lease, store.aclose
+        self.lease, self.drop_copies, self.aclose = store.lease, store.drop_copies, store.aclose
 
     # --- reads ---------------------------------------------------------------------------------
 

@@ -152,7 +152,6 @@ async def test_the_file_has_a_bound_under_steady_traffic(tmp_path: Path) -> None
             clock=clock,
             settings=LiveConfig(Config(retention=SETTINGS), ()),
             log=lambda _event, **_fields: None,
-            directory=tmp_path,
         )
         traffic = Traffic(store, clock)
         for _ in range(DAYS):

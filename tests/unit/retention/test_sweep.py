@@ -2,14 +2,12 @@
 
 import asyncio
 import hashlib
-import os
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
 from tests.fakes.house import House, World
-from tests.fakes.house_parts import places_in
 from tests.fakes.scripted_model import LOOK, POKE, says
 from zeroclaw.config.model import RetentionSettings
 from zeroclaw.errors import StoreUnusable, ungrouped
@@ -32,7 +30,6 @@ from zeroclaw.store import (
     Trim,
     Write,
 )
-from zeroclaw.stores.sqlite.files import FILE_NAME
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn import entries
 
@@ -110,19 +107,12 @@ async def test_old_finished_rows_are_swept_after_the_start(world: World) -> None
 
 
 async def test_an_old_copy_of_an_earlier_schema_is_swept(world: World) -> None:
-    """It holds the messages of its time. One that can't be deleted harms nothing."""
-    directory = places_in(world.path).data
-    copies = [directory / f"{FILE_NAME}.schema-{number}.backup" for number in (1, 2, 3)]
-    copies[0].mkdir(parents=True)
+    """It holds the messages of its time."""
     async with world.running() as house:
+        old, young = (world.clock.now() - timedelta(days=days) for days in (90, 88))
+        world.store.copies = [old, young]
         await sweep_a_day_later(world, house)
-        copies[0].rmdir()
-        for copy, age in zip(copies, (91, 91, 89), strict=True):
-            copy.write_bytes(b"words")
-            made_s = (world.clock.now() - timedelta(days=age)).timestamp()
-            os.utime(copy, (made_s, made_s))
-        await sweep_a_day_later(world, house)
-        assert [copy.exists() for copy in copies] == [False, False, True]
+        assert world.store.copies == [young]
 
 
 async def test_young_rows_stay(world: World) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +15,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence, Put, Query, Row, RowKind
 from zeroclaw.stores.sqlite import statements
-from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, open_for_writing
+from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, drop_copies, open_for_writing
 from zeroclaw.stores.sqlite.reader import Read, Reader, StoreReads
 from zeroclaw.stores.sqlite.statements import to_microseconds
 from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
@@ -105,6 +106,12 @@ class SqliteStore(StoreReads):
     async def size_bytes(self) -> int:
         """Return the size of the database and the files next to it, with copies of old schemas."""
         return await self._read(lambda _: _size_bytes(self._directory))
+
+    async def drop_copies(self, before: datetime) -> int:
+        """Delete the older copies that migrations made, see `Store.drop_copies`."""
+        with suppress(OSError):  # the next call tries again
+            return await asyncio.to_thread(drop_copies, self._directory, before)
+        return 0
 
     async def aclose(self) -> None:
         """Finish the queued jobs, then close and unlock the directory; safe to call twice."""

@@ -283,6 +283,22 @@ async def test_an_erasure_removes_the_copies_of_older_schemas(tmp_path: Path) ->
         assert holding(tmp_path, b"the words") == []
 
 
+async def test_old_copies_of_older_schemas_are_dropped(tmp_path: Path) -> None:
+    """One that can't be deleted harms nothing."""
+    clock = ManualClock()
+    copies = [backup_path(tmp_path / FILE_NAME, number) for number in (1, 2, 3)]
+    copies[0].mkdir()
+    async with aclosing(await open_store(tmp_path, clock=clock)) as store:
+        assert await store.drop_copies(datetime.max.replace(tzinfo=UTC)) == 0
+        copies[0].rmdir()
+        for copy, age in zip(copies, (91, 91, 89), strict=True):
+            copy.write_bytes(b"words")
+            made_s = (clock.now() - timedelta(days=age)).timestamp()
+            os.utime(copy, (made_s, made_s))
+        assert await store.drop_copies(clock.now() - timedelta(days=90)) == 2
+        assert [copy.exists() for copy in copies] == [False, False, True]
+
+
 @pytest.mark.parametrize("seed", range(8))
 async def test_after_an_erasure_no_split_page_holds_the_words(tmp_path: Path, seed: int) -> None:
     """SQLite leaves a copy there of some of the rows that it moves to another page."""
