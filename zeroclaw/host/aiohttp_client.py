@@ -105,9 +105,6 @@ class AiohttpClient:
         await self._session.close()
 
     async def _acquire(self) -> None:
-        if not self._free.locked():
-            await self._free.acquire()  # succeeds at once, so it needs no time-out
-            return
         try:
             async with asyncio.timeout(self._limits.pool_s):
                 await self._free.acquire()

@@ -165,12 +165,8 @@ class _Lazy:
         self._client: HttpClient | None = None
         self._opening = asyncio.Lock()
 
-    def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
-        client = self._client
-        return self._open_first(request) if client is None else client.open(request)
-
     @asynccontextmanager
-    async def _open_first(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
+    async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
         async with self._opening:
             if (client := self._client) is None:
                 client = self._client = (await asyncio.to_thread(load_library))(self._limits)
