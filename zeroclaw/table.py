@@ -10,7 +10,6 @@ declares its lifetime here, and no other room needs to read its bytes.
         codec=json_codec(Halt),
         columns=frozenset({Column.STATE}),
         keeps=Stays(until="an operator resumes"),
-        subject=Subject.NONE,
     )
 
     HALTS.put(KEY, halt, state="on")          the write; see `transact` for what it depends on
@@ -97,20 +96,6 @@ class Stays(Value):
 Keeps = Ages | UntilDue | Stays
 
 
-class Subject(StrEnum):
-    """The people whose data a row holds.
-
-    `NONE`: the daemon's own data. `CONVERSATION`: all participants, so it is erased with the whole
-    conversation. `WRITER`: one participant, whom `Table.owner` returns. `PERSON`: a row about one
-    person, stored under their id.
-    """
-
-    NONE = "none"
-    CONVERSATION = "conversation"
-    WRITER = "writer"
-    PERSON = "person"
-
-
 class Owner(Value):
     """The person that a row belongs to, or the turn or approvals that it came from, if any."""
 
@@ -147,8 +132,9 @@ class Declaration(Value):
         kind: The frozen tag of its rows.
         columns: The columns, besides the key, that its rows are selected by.
         keeps: How long rows stay.
-        subject: The people whose data they hold.
-        owner: Returns the owner of a row with `Subject.WRITER`.
+        owner: Returns the one participant of a conversation whose data a row holds. None for a
+            table whose rows hold no person's data, or that of all participants: these are erased
+            with the whole conversation alone.
         person: Returns the `Principal.id` of the one person that a row belongs to, whichever
             conversation it was made in; empty for a row that belongs to no single person. None if
             no row does.
@@ -160,7 +146,6 @@ class Declaration(Value):
     kind: RowKind
     columns: frozenset[Column]
     keeps: Keeps
-    subject: Subject
     owner: Callable[[Row], Owner] | None = None
     person: Callable[[Row], str] | None = None
     blobs: Callable[[Row], tuple[str, ...]] | None = None

@@ -23,7 +23,7 @@ from zeroclaw.store import (
     scan,
     transact,
 )
-from zeroclaw.table import Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.turn.states import TurnLimits
 from zeroclaw.value import Value
 
@@ -56,7 +56,6 @@ SCORES = Table(
     codec=json_codec(Score),
     columns=frozenset({Column.STATE}),
     keeps=Stays(until="the test is over"),
-    subject=Subject.NONE,
 )
 
 

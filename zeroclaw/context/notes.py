@@ -9,7 +9,7 @@ from typing import Literal
 
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.store import Commit, DurablePoint, Reads, Row, RowKind, Store, Write, transact
-from zeroclaw.table import Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.tools.notes.note import KeptNote, Note, gist, person_of
 from zeroclaw.value import Value, replace
 
@@ -35,7 +35,6 @@ NOTES = Table(
     codec=json_codec(Note),
     columns=frozenset({Column.CONVERSATION, Column.PLACE, Column.STATE}),
     keeps=Stays(until="its owner has it forgotten"),
-    subject=Subject.CONVERSATION,
     person=_owner_of,
 )
 _COUNTS = NOTES.holding(json_codec(Numbered))

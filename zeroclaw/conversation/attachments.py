@@ -11,7 +11,7 @@ from zeroclaw.envelope import Attachment, ConversationId, ItemId
 from zeroclaw.message import FileKind, FilePart, file_kind
 from zeroclaw.readers.formats import UNKNOWN, is_audio_or_video
 from zeroclaw.store import Put, RowKind
-from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Table, json_codec
 from zeroclaw.tools import counted, quoted
 from zeroclaw.value import Value
 
@@ -55,7 +55,6 @@ ATTACHMENTS = Table(
     codec=json_codec(AttachmentRow),
     columns=frozenset({Column.CONVERSATION, Column.PLACE}),
     keeps=Ages(age=Age.MESSAGES, at=lambda row: ATTACHMENTS.of(row).at),
-    subject=Subject.WRITER,
     owner=lambda row: Owner(person=ATTACHMENTS.of(row).principal),
     blobs=lambda row: (digest,) if (digest := ATTACHMENTS.of(row).digest) else (),
 )

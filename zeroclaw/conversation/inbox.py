@@ -18,7 +18,7 @@ from zeroclaw.envelope import (
     TurnId,
 )
 from zeroclaw.store import Put, RowKind
-from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Table, json_codec
 from zeroclaw.value import Value
 
 
@@ -212,7 +212,6 @@ INBOX = Table(
     keeps=Ages(
         age=Age.MESSAGES, ended=frozenset({"answered", "joined", "superseded", "stopped", "failed"})
     ),
-    subject=Subject.WRITER,
     owner=lambda row: Owner(person=INBOX.of(row).principal.id),
     busy=frozenset({"queued", "control", "taken"}),
 )

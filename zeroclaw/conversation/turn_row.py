@@ -19,7 +19,7 @@ from zeroclaw.store import (
     Write,
     transact,
 )
-from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Table, json_codec
 from zeroclaw.value import Value, replace
 
 
@@ -68,7 +68,6 @@ TURNS = Table(
     codec=json_codec(TurnRow),
     columns=frozenset({Column.CONVERSATION, Column.STATE}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
-    subject=Subject.WRITER,
     owner=lambda row: Owner(person=TURNS.of(row).item.principal.id, turn=row.key),
     busy=frozenset({"open"}),
 )

@@ -15,7 +15,7 @@ from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.store import Put, Row, RowKind
-from zeroclaw.table import Age, Ages, Codec, Column, Owner, Subject, Table, UntilDue, json_codec
+from zeroclaw.table import Age, Ages, Codec, Column, Owner, Table, UntilDue, json_codec
 from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Localized, Translations
 from zeroclaw.value import TAG, Value, replace
 
@@ -252,7 +252,6 @@ OUTBOX: Table[Item] = Table(
     codec=Codec(encode=lambda item: codec.encode(_Body(item=item)), decode=_decoded),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_age_of),
-    subject=Subject.WRITER,
     owner=_owner_of,
     blobs=_blobs,
     busy=frozenset(OPEN_STATES),
@@ -280,7 +279,6 @@ NOTICES = Table(
     codec=json_codec(Notice),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),
-    subject=Subject.CONVERSATION,
 )
 NOTICE_DAYS = 7
 """Days that a notice waits for an operator; an older one is no longer useful."""

@@ -18,7 +18,7 @@ from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import RecordUnreadable, ToolArgumentsInvalid
 from zeroclaw.store import Put, Row, RowKind
-from zeroclaw.table import Age, Ages, Codec, Column, Owner, Subject, Table
+from zeroclaw.table import Age, Ages, Codec, Column, Owner, Table
 from zeroclaw.value import Value, field, replace
 
 # Deeper than any schema needs, and far from the recursion limit of later readers.
@@ -301,6 +301,5 @@ ACTIONS = Table(
     codec=Codec(encode=_row_body, decode=_from_row_body),
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.APPROVALS),
-    subject=Subject.WRITER,
     owner=_owner_of,
 )

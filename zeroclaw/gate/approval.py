@@ -28,7 +28,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.policy import Reason, ask_reason
 from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.store import Put, Row, RowKind
-from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, LANGUAGES, Language, Translations, translated
 from zeroclaw.value import Value, replace
@@ -308,7 +308,6 @@ APPROVALS = Table(
         ended=frozenset({"approved", "denied", "expired", "stopped"}),
         at=lambda row: APPROVALS.of(row).at,
     ),
-    subject=Subject.WRITER,
     owner=_owner_of,
     busy=frozenset({"pending"}),
 )

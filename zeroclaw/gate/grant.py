@@ -15,7 +15,7 @@ from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.scope import Scope, in_words, must_be_exact
 from zeroclaw.store import Put, RowKind
-from zeroclaw.table import Column, Owner, Subject, Table, UntilDue, json_codec
+from zeroclaw.table import Column, Owner, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.tool import Effect
@@ -153,7 +153,6 @@ GRANTS = Table(
     codec=json_codec(Grant),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.DUE_AT}),
     keeps=UntilDue(),
-    subject=Subject.WRITER,
     owner=lambda row: Owner(person=GRANTS.of(row).holder),
 )
 

@@ -32,7 +32,7 @@ from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import PEOPLE, Person, person_put
 from zeroclaw.inbound.pairing import PAIRINGS, PairingRequest
 from zeroclaw.store import Put, Reads, RowKind, Rows, Write, readable_of, scan
-from zeroclaw.table import Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import Sentence
@@ -366,7 +366,6 @@ COUNTERS = Table(
     codec=json_codec(int),
     columns=frozenset({Column.PLACE}),
     keeps=Stays(until="the end: no number of a chat is used twice"),
-    subject=Subject.NONE,
 )
 
 

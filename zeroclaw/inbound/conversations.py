@@ -8,7 +8,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_rec
 from zeroclaw.inbound.commands.invocation import Invocation
 from zeroclaw.inbound.context import InboundContext, Plan, Resolution
 from zeroclaw.store import Query, Reads, Row, RowKind, Write, readable
-from zeroclaw.table import Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
 from zeroclaw.value import Struct, Value, replace
@@ -68,7 +68,6 @@ CONVERSATIONS = Table(
     codec=json_codec(Conversation),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Stays(until="nothing points to it and none of its content is stored"),
-    subject=Subject.CONVERSATION,
 )
 
 
@@ -77,7 +76,6 @@ POINTERS = Table(
     codec=json_codec(Pointer),
     columns=frozenset({Column.CONVERSATION, Column.PLACE}),
     keeps=Stays(until="its conversation is erased; it may point to another one till then"),
-    subject=Subject.CONVERSATION,
 )
 
 

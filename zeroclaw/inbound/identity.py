@@ -19,7 +19,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.json_fields import whole
 from zeroclaw.store import Delete, Put, RowKind, Rows, Write
-from zeroclaw.table import Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value
@@ -73,7 +73,6 @@ PEOPLE = Table(
     codec=json_codec(Person),
     columns=frozenset({Column.STATE}),
     keeps=Stays(until="an operator takes back a decision about a person of the configuration"),
-    subject=Subject.PERSON,
 )
 
 
@@ -99,7 +98,6 @@ LANGUAGE_CHOICES = Table(
     codec=json_codec(LanguageChoice),
     columns=frozenset(),
     keeps=Stays(until="the person chooses another one"),
-    subject=Subject.PERSON,
     person=lambda row: row.key,
 )
 

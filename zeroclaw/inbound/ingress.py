@@ -30,7 +30,7 @@ from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Reads, RowKind, transact
-from zeroclaw.table import Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, field
 
@@ -42,7 +42,6 @@ POSITIONS = Table(
     codec=json_codec(Position),
     columns=frozenset({Column.PLACE}),
     keeps=Stays(until="a newer one of its scope"),
-    subject=Subject.NONE,
 )
 
 

@@ -45,7 +45,7 @@ from zeroclaw.inbound.rate_limits import (
 )
 from zeroclaw.recent import Recent
 from zeroclaw.store import Reads, RowKind, Write, readable_of
-from zeroclaw.table import Column, Subject, Table, UntilDue, json_codec
+from zeroclaw.table import Column, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.value import Struct, field, replace
@@ -76,7 +76,6 @@ ALLOWANCES = Table(
     codec=json_codec(Day),
     columns=frozenset({Column.DUE_AT}),
     keeps=UntilDue(),
-    subject=Subject.NONE,
 )
 
 

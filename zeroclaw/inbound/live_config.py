@@ -11,7 +11,7 @@ from zeroclaw.config.model import CurrentConfig
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.store import Put, RowKind, Rows
-from zeroclaw.table import Codec, Column, Stays, Subject, Table
+from zeroclaw.table import Codec, Column, Stays, Table
 from zeroclaw.tools.loading.skill import Skill
 from zeroclaw.value import Value, replace
 
@@ -44,7 +44,6 @@ HALTS = Table(
     ),
     columns=frozenset({Column.STATE}),
     keeps=Stays(until="an operator halts or resumes"),
-    subject=Subject.NONE,
 )
 
 

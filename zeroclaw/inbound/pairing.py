@@ -31,7 +31,7 @@ from zeroclaw.gate.approval import AnswerResult, ApprovalRequest, ending_of, lan
 from zeroclaw.gate.scope import duration
 from zeroclaw.gate.wording import ended
 from zeroclaw.store import Put, RowKind
-from zeroclaw.table import Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Hidden, Value, replace
@@ -187,7 +187,6 @@ PAIRINGS = Table(
     codec=json_codec(PairingRequest),
     columns=frozenset({Column.STATE, Column.PLACE, Column.DUE_AT}),
     keeps=Stays(until="a day after its end, when pairing deletes it with its cards"),
-    subject=Subject.PERSON,
 )
 
 

@@ -37,7 +37,7 @@ from zeroclaw.limits.prices import (
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
 from zeroclaw.store import Put, Reads, RowKind, Store, readable_of, scan
-from zeroclaw.table import Column, Subject, Table, UntilDue, json_codec
+from zeroclaw.table import Column, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
 from zeroclaw.value import Struct, Value, field
@@ -53,7 +53,6 @@ MARKS = Table(
     codec=json_codec(int),
     columns=frozenset({Column.CONVERSATION, Column.DUE_AT}),
     keeps=UntilDue(),
-    subject=Subject.NONE,
 )
 
 

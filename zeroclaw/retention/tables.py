@@ -24,7 +24,7 @@ from zeroclaw.inbound.live_config import HALTS
 from zeroclaw.inbound.pairing import PAIRINGS
 from zeroclaw.limits.budget import MARKS
 from zeroclaw.store import RowKind
-from zeroclaw.table import Column, Declaration, Subject
+from zeroclaw.table import Column, Declaration
 from zeroclaw.turn.kept_results import RESULTS
 from zeroclaw.turn.titles import TITLES
 from zeroclaw.turn.tool_calls import PROCESSES, WORKSPACES
@@ -39,11 +39,7 @@ TABLES: Mapping[RowKind, Declaration] = {
 }  # fmt: skip
 OF_CONVERSATIONS = tuple(table for table in TABLES.values() if Column.CONVERSATION in table.columns)
 """Tables to erase with a whole conversation."""
-OF_WRITERS = tuple(
-    (table, table.owner)
-    for table in TABLES.values()
-    if table.subject is Subject.WRITER and table.owner is not None
-)
+OF_WRITERS = tuple((table, table.owner) for table in TABLES.values() if table.owner is not None)
 """Tables with rows to erase for one person in a shared conversation, and each row's owner."""
 OF_PERSONS = tuple((table, table.person) for table in TABLES.values() if table.person is not None)
 """Tables with rows that belong to one person alone, and each row's owner."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.gate.receipt import PREFIX_PLAIN, detach
 from zeroclaw.store import LogKind, Put, PutBlob, RowKind, Store, read_all
-from zeroclaw.table import Age, Ages, Column, Owner, Subject, Table, json_codec
+from zeroclaw.table import Age, Ages, Column, Owner, Table, json_codec
 from zeroclaw.tools.results import WholeResult
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import CallFinished
@@ -44,7 +44,6 @@ RESULTS = Table(
     columns=frozenset({Column.CONVERSATION}),
     # Its blob may be deleted earlier; a reader of the result's id is then told so.
     keeps=Ages(age=Age.MESSAGES, at=lambda row: RESULTS.of(row).at),
-    subject=Subject.WRITER,
     owner=lambda row: Owner(turn=RESULTS.of(row).turn or ""),
     blobs=lambda row: (RESULTS.of(row).digest,),
 )

@@ -19,7 +19,7 @@ from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, UserMessage
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, transact
-from zeroclaw.table import Age, Ages, Column, Subject, Table, json_codec
+from zeroclaw.table import Age, Ages, Column, Table, json_codec
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.session import read_history
@@ -54,7 +54,6 @@ TITLES = Table(
     codec=json_codec(Title),
     columns=frozenset({Column.CONVERSATION}),
     keeps=Ages(age=Age.MESSAGES),
-    subject=Subject.CONVERSATION,
 )
 
 

@@ -25,7 +25,7 @@ from zeroclaw.host.executors import run_inline
 from zeroclaw.host.places import make_workspace, real
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
-from zeroclaw.table import Codec, Column, Stays, Subject, Table, json_codec
+from zeroclaw.table import Codec, Column, Stays, Table, json_codec
 from zeroclaw.text.language import Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
 from zeroclaw.turn.context import TurnContext, TurnServices
@@ -43,14 +43,12 @@ PROCESSES = Table(
     codec=json_codec(Spawned),
     columns=frozenset(),
     keeps=Stays(until="the process has ended, or the next start has ended it"),
-    subject=Subject.NONE,
 )
 WORKSPACES = Table(
     kind=RowKind.WORKSPACE,
     codec=Codec[None](encode=lambda _: b"", decode=lambda _: None),
     columns=frozenset({Column.STATE, Column.PLACE}),
     keeps=Stays(until="the store is deleted: files in it stay untrusted, whoever is forgotten"),
-    subject=Subject.NONE,
 )
 """The marks of workspaces, by conversation: the key stays if all workspaces are moved."""
 _SHARED, _RESTORED = "/shared", "/restored"

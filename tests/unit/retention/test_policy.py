@@ -34,9 +34,9 @@ from zeroclaw.retention.policy import (
     journal_cut,
     may_go,
 )
-from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, OF_WRITERS, TABLES
+from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, TABLES
 from zeroclaw.store import Put, PutBlob, Row, RowKind
-from zeroclaw.table import Age, Ages, Column, Stays, Subject, UntilDue
+from zeroclaw.table import Age, Ages, Column, Stays, UntilDue
 from zeroclaw.turn import entries
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import TurnLimits
@@ -297,10 +297,7 @@ def test_rows_of_a_writer_are_found_by_conversation_and_by_writer(kind: RowKind)
     """An erasure in a shared chat removes the person's own rows, and nothing else."""
     table = TABLES[kind]
 
-    is_a_writers = table.subject is Subject.WRITER
-    assert is_a_writers == (table.owner is not None)
-    assert is_a_writers == (kind in {table.kind for table, _ in OF_WRITERS})
-    if table.subject in {Subject.WRITER, Subject.CONVERSATION}:
+    if table.owner is not None:
         assert table in OF_CONVERSATIONS
     if table.busy:
         assert {Column.STATE, Column.CONVERSATION} <= table.columns

@@ -11,7 +11,7 @@ from zeroclaw.envelope import Address, Principal
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.store import RowKind
-from zeroclaw.table import Column, Subject, Table, UntilDue, json_codec
+from zeroclaw.table import Column, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.value import Value, replace
@@ -49,7 +49,6 @@ ERASURE_REQUESTS = Table(
     codec=json_codec(ErasureRequest),
     columns=frozenset({Column.STATE, Column.DUE_AT}),
     keeps=UntilDue(),  # an unconfirmed one; a confirmed one has no deadline and stays until it is done
-    subject=Subject.PERSON,
 )
 
 
