@@ -348,8 +348,8 @@ async def let_in(
     admitted = Person(
         id=identity, display=display, state="admitted", by=by, at=context.clock.now(), roles=roles
     )
-    text = sentence.to(context.people.language_of(identity))
-    return (person_put(admitted), context.note(text, address))
+    reader = Reader(address=address, language=context.people.language_of(identity))
+    return (person_put(admitted), context.note(sentence, reader))
 
 
 async def strangers_of(rows: Rows) -> list[PairingRequest]:

@@ -10,14 +10,23 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import CurrentConfig, WhileBusy
 from zeroclaw.conversation.inbox import Control, Item, Obeyed, Opening, TooOld, Unread, item_put
 from zeroclaw.delivery.rows import TextPost, outbox_row
-from zeroclaw.envelope import Address, Command, ConversationId, Envelope, ItemId, Principal, TurnId
+from zeroclaw.envelope import (
+    Address,
+    Command,
+    ConversationId,
+    Envelope,
+    ItemId,
+    Principal,
+    Reader,
+    TurnId,
+)
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.ruling import Ruling, rule_answer
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.live_config import LivePolicy
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import Localized
 from zeroclaw.value import Struct, Value, replace
 
 
@@ -110,20 +119,20 @@ class InboundContext(Struct, frozen=True, kw_only=True):
 
     def note(
         self,
-        text: str,
-        address: Address,
+        says: Localized | str,
+        reader: Reader,
         conversation: ConversationId | None = None,
         *,
-        language: Language = "en",
         quiet: bool = False,
         reply_to: str = "",
     ) -> Put:
         """Return the write that sends a text to a chat; see `TextPost`."""
-        return outbox_row(
-            self.ids.ulid(),
-            TextPost(address=address, text=text, language=language, quiet=quiet, reply_to=reply_to),
-            conversation,
+        address, language = reader.address, reader.language
+        text = says if isinstance(says, str) else says.to(language)
+        post = TextPost(
+            address=address, text=text, language=language, quiet=quiet, reply_to=reply_to
         )
+        return outbox_row(self.ids.ulid(), post, conversation)
 
     def item(
         self,

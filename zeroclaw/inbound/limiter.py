@@ -27,7 +27,7 @@ from weakref import WeakValueDictionary
 
 from zeroclaw.conversation.inbox import INBOX, Item, TooOld, Unread, item_put
 from zeroclaw.conversation.message_text import span
-from zeroclaw.envelope import Command, Edited, Envelope, Pressed, Principal, Said
+from zeroclaw.envelope import Command, Edited, Envelope, Pressed, Principal, Reader, Said
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import OPERATOR
@@ -106,6 +106,11 @@ class InboundEvent(Struct, kw_only=True):
     is_duplicate: bool = False
     committed: Plan | None = None
     remaining_command: Command | None = None
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of replies to it."""
+        return Reader(address=self.envelope.address, language=self.principal.language)
 
 
 class RateLimiter(Struct, eq=False):
@@ -190,18 +195,18 @@ class RateLimiter(Struct, eq=False):
             event.writes = (ALLOWANCES.put(day_key, counters.day, due_at=due_at),)
         if over is None:
             return None
-        text = refusal_message(over, limits, now).to(principal.language)
+        says = refusal_message(over, limits, now)
         content = Unread(over=over.limit)
         if isinstance(envelope.body, Pressed):
-            plan = await self._refuse(event, content, "", is_new=over.notify)
-            return replace(plan, toast=text)
+            plan = await self._refuse(event, content, None, is_new=over.notify)
+            return replace(plan, toast=says.to(principal.language))
         # Quiet: if this notice can't be sent, no operator has to know.
-        return await self._refuse(event, content, text, is_new=over.notify, quiet=True)
+        return await self._refuse(event, content, says, is_new=over.notify, quiet=True)
 
     async def queue_full(self, event: InboundEvent, waiting: int) -> Plan:
         """Return the plan for a message whose conversation has too many waiting ones."""
-        text = catalogue.TOO_MANY_WAIT.to(event.principal.language, count=waiting)
-        return await self._refuse(event, Unread(over="queue"), text)
+        says = catalogue.TOO_MANY_WAIT.about(count=waiting)
+        return await self._refuse(event, Unread(over="queue"), says)
 
     async def _expired(self, event: InboundEvent) -> Plan | None:
         """Return the plan for a message that is too old; None for others."""
@@ -214,8 +219,8 @@ class RateLimiter(Struct, eq=False):
         waited_s = (context.clock.now() - envelope.sent_at).total_seconds()
         if waited_s <= age_s:
             return None
-        text = catalogue.TOO_OLD.to(event.principal.language, age=span(age_s))
-        plan = await self._refuse(event, TooOld(text=typed[:MAX_STORED_CHARS]), text)
+        says = catalogue.TOO_OLD.about(age=span(age_s))
+        plan = await self._refuse(event, TooOld(text=typed[:MAX_STORED_CHARS]), says)
         fields = {"channel": channel, "conversation": plan.conversation}
         # If it affects all messages, this machine's clock may be wrong.
         context.log("message_too_old", **fields, age_s=round(waited_s), level="warning")
@@ -225,7 +230,7 @@ class RateLimiter(Struct, eq=False):
         self,
         event: InboundEvent,
         content: Unread | TooOld,
-        text: str,
+        says: LocalizedMessage | None,
         *,
         is_new: bool | None = None,
         quiet: bool = False,
@@ -235,7 +240,7 @@ class RateLimiter(Struct, eq=False):
         Args:
             event: The event.
             content: The stored content, with the reason.
-            text: The notice; empty for none.
+            says: The notice, None for none.
             is_new: Whether it is the first of consecutive refusals; None to decide by the sender's
                 last row.
             quiet: As in `delivery.rows.TextPost`.
@@ -251,9 +256,9 @@ class RateLimiter(Struct, eq=False):
         if not is_new and (counted := await _counted(event.reads, item)) is not None:
             return Plan(conversation=conversation, writes=(*found.writes, counted), claimed=False)
         writes = (*found.writes, item_put(item, "failed"))
-        if text and is_new is not False:
+        if says is not None and is_new is not False:
             reply_to = "" if address.direct else envelope.message
-            note = context.note(text, address, conversation, quiet=quiet, reply_to=reply_to)
+            note = context.note(says, event.reader, conversation, quiet=quiet, reply_to=reply_to)
             writes = (*writes, note)
         return Plan(conversation=conversation, writes=writes)
 

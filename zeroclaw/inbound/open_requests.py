@@ -21,6 +21,7 @@ from functools import partial
 from zeroclaw.conversation.message_text import span
 from zeroclaw.conversation.turn_row import TURNS, TurnRow
 from zeroclaw.delivery.rows import OUTBOX, ApprovalCard, outbox_row
+from zeroclaw.envelope import Reader
 from zeroclaw.errors import AlreadyClaimed, Conflict, RecordUnreadable
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
@@ -171,13 +172,13 @@ class OpenRequests(Struct, eq=False):
     def _note(self, says: Sentence, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
         """Return the note to a turn's chat that its calls wait for a person."""
         first, language = calls[0], turn.item.principal.language
-        text = says.to(
-            language,
+        told = says.about(
             who=approvals.approver_names(first.approvers, language),
             tools=", ".join(dict.fromkeys(f"`{call.tool}`" for call in calls)),
             until=wording.ended(first, language),
         )
-        return self.context.note(text, turn.address, first.conversation, language=language)
+        reader = Reader(address=turn.address, language=language)
+        return self.context.note(told, reader, first.conversation)
 
     def _reminder(self, calls: tuple[Approval, ...]) -> Check:
         """Return the reminder of a card if it is time; a card that was never sent needs none."""
@@ -199,18 +200,13 @@ class OpenRequests(Struct, eq=False):
     def _notes(self, calls: tuple[Approval, ...], left_s: float) -> tuple[Put, ...]:
         """Return a reminder for each chat that has the card."""
         places = {ref.address.key(): ref.address for call in calls for ref in call.refs}
-        return tuple(
-            self.context.note(
-                catalogue.ABOUT_TO_EXPIRE.to(
-                    approvals.language_in(calls[0], place),
-                    calls=", ".join(_reply_hint(call, place) for call in calls),
-                    left=span(left_s),
-                ),
-                address,
-                quiet=True,
-            )
-            for place, address in places.items()
-        )
+        notes: list[Put] = []
+        for place, address in places.items():
+            hints = ", ".join(_reply_hint(call, place) for call in calls)
+            says = catalogue.ABOUT_TO_EXPIRE.about(calls=hints, left=span(left_s))
+            reader = Reader(address=address, language=approvals.language_in(calls[0], place))
+            notes.append(self.context.note(says, reader, quiet=True))
+        return tuple(notes)
 
     # --- strangers -----------------------------------------------------------------------------
 

@@ -199,10 +199,7 @@ class Notices(Struct, eq=False):
         # If this leaves out the only operator, they saw the problem themselves.
         notes = (
             self.context.note(
-                translated(notice.text, notice.others, reader.language),
-                reader.address,
-                language=reader.language,
-                quiet=True,
+                translated(notice.text, notice.others, reader.language), reader, quiet=True
             )
             for reader in self.operators.readers(notice.but, notice.but_channel)
         )

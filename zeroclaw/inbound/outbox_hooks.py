@@ -3,7 +3,7 @@
 from zeroclaw.conversation.inbox import INBOX, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import ApprovalCard, FilePost, Item, Settle, TextPost
-from zeroclaw.envelope import MessageRef
+from zeroclaw.envelope import MessageRef, Reader
 from zeroclaw.gate.approval import with_ref
 from zeroclaw.inbound.approvals import Approvals, request_put, requests_of
 from zeroclaw.inbound.context import InboundContext
@@ -61,15 +61,11 @@ class OutboxHooks(Struct, eq=False):
             kind = catalogue.A_FILE
             if not item.uncertainty.may_stand:
                 # The answer may refer to the file.
-                note = catalogue.FILE_NOT_SENT.to(item.language, name=item.name, why=reason)
+                says = catalogue.FILE_NOT_SENT.about(name=item.name, why=reason)
+                reader = Reader(address=item.address, language=item.language)
                 writes.append(
                     self.context.note(
-                        note,
-                        item.address,
-                        row.conversation,
-                        language=item.language,
-                        quiet=True,
-                        reply_to=item.reply_to,
+                        says, reader, row.conversation, quiet=True, reply_to=item.reply_to
                     )
                 )
         channel = row.place.partition("/")[0]

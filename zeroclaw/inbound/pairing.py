@@ -33,7 +33,7 @@ from zeroclaw.gate.wording import ended
 from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import Hidden, Value, replace
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -259,9 +259,9 @@ def by_of(principal: Principal) -> str:
     return principal.display if principal == CONSOLE else principal.label
 
 
-def code_message(code: str, holds_s: float, language: Language) -> str:
+def code_message(code: str, holds_s: float) -> Localized:
     """Return the message with a code; strangers get no other text."""
-    return catalogue.YOUR_CODE.to(language, code=code, span=duration(holds_s))
+    return catalogue.YOUR_CODE.about(code=code, span=duration(holds_s))
 
 
 def toast(result: AnswerResult[PairingRequest], language: Language) -> str:

@@ -43,6 +43,7 @@ from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row, readable_of
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible, without_tags
+from zeroclaw.text.language import Localized
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.value import Struct, replace
 
@@ -126,7 +127,7 @@ class Planner(Struct, eq=False):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = approver_names(context.settings.config.approvals.approvers, language)
             reason = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
-        note = (context.note(reason, item.address, conversation),) if reason else ()
+        note = (context.note(reason, event.reader, conversation),) if reason else ()
         stop: tuple[Put, ...] = ()
         if isinstance(content, PersonMessage) and content.while_busy == "interrupt":
             stop_turn = Stop(cause="interrupt", before=id_)
@@ -153,19 +154,18 @@ class Planner(Struct, eq=False):
         # Drawn before the reply's id, so that the command sorts before it.
         id_ = self.context.ids.ulid()
         plan = await self.commands.plan(event.reads, command, envelope.address, principal)
-        unused = list[str]()
+        unused = list[Localized]()
         if not isinstance(plan, Plan):
             plan = await self._queue(event, plan)
             if ignores_words(command):
-                unused.append(catalogue.WORDS_BEHIND_A_COMMAND.to(principal.language, reply=""))
+                unused.append(catalogue.WORDS_BEHIND_A_COMMAND)
         elif plan.origin is not None:
             obeyed = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
             item = self.context.item(obeyed, plan.origin, envelope, principal, id_=id_)
             plan = replace(plan, writes=(*plan.writes, item_put(item, "answered")))
         if envelope.attachments:
-            unused.append(catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language))
-        address, conversation = envelope.address, plan.conversation
-        notes = (self.context.note(text.strip(), address, conversation) for text in unused)
+            unused.append(catalogue.NO_FILES_WITH_A_COMMAND)
+        notes = (self.context.note(says, event.reader, plan.conversation) for says in unused)
         return replace(plan, writes=(*plan.writes, *notes))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 
-from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.envelope import ApprovalId, Command, Envelope, Principal, Reader, Said, chosen_name
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, let_in
@@ -134,9 +133,9 @@ class Strangers(Struct, eq=False):
             return None
         code, salt = self._code(), self.context.ids.token()
         # Their language is not known yet.
-        text = pairing.code_message(code, holds_s, self.context.people.language)
+        reader = Reader(address=address, language=self.context.people.language)
         # Quiet, because a stranger who can't be reached needs no operator.
-        post = outbox_row(self.context.ids.ulid(), TextPost(address=address, text=text, quiet=True))
+        post = self.context.note(pairing.code_message(code, holds_s), reader, quiet=True)
         request = PairingRequest(
             id=ApprovalId(self.context.ids.token()),
             channel=address.channel,

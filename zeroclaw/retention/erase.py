@@ -20,7 +20,7 @@ from zeroclaw.context.notes import NOTES
 from zeroclaw.conversation.inbox import INBOX, Item, Stop, item_put
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, ApprovalCard, Settle, notice_row, outbox_row
-from zeroclaw.envelope import ConversationId, MessageRef, is_off_the_record, off_the_record
+from zeroclaw.envelope import ConversationId, MessageRef, Reader, is_off_the_record, off_the_record
 from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outcome_of, to_put
@@ -133,14 +133,14 @@ class Erasure:
         if None in removed:
             self._log("erasure_waits", person=request.person, level="warning")
             return False
-        language = request.by.language
         if damaged:
-            text = catalogue.FORGOTTEN_BUT.to(language, what=request.described, count=len(damaged))
+            says = catalogue.FORGOTTEN_BUT.about(what=request.described, count=len(damaged))
         elif any(removed) or request.person == request.by.id:
-            text = catalogue.FORGOTTEN.to(language, what=request.described)
+            says = catalogue.FORGOTTEN.about(what=request.described)
         else:
-            text = catalogue.FORGOTTEN_NOTHING.to(language, whom=request.person)
-        note = self._context.note(text, request.address, language=language)
+            says = catalogue.FORGOTTEN_NOTHING.about(whom=request.person)
+        reader = Reader(address=request.address, language=request.by.language)
+        note = self._context.note(says, reader)
         await self._commit(note, ERASURE_REQUESTS.delete(row.key))
         self._log("person_erased", person=request.person)
         return True
@@ -260,9 +260,8 @@ class Erasure:
         waiting = any(row.kind is INBOX.kind and row.state in ("queued", "taken") for row in rows)
         is_current = await store.select(POINTERS.where(conversation=id_, limit=1))
         if is_current and (waiting or newest is not None):
-            language = conversation.language
-            text = catalogue.OFF_THE_RECORD_IS_GONE.to(language)
-            writes.append(self._context.note(text, conversation.address, language=language))
+            reader = Reader(address=conversation.address, language=conversation.language)
+            writes.append(self._context.note(catalogue.OFF_THE_RECORD_IS_GONE, reader))
         writes += self._end_approvals(rows)
         for entry in interrupted:
             if entry.kind is audit.Kind.UNKNOWN:

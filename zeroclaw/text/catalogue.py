@@ -558,8 +558,8 @@ TOO_MANY_WAIT = Sentence(
 )
 
 WORDS_BEHIND_A_COMMAND = Sentence(
-    en="{reply} I used only the command: send the text after it as a message of its own.",
-    de="{reply} Ich habe nur den Befehl ausgeführt: schick den Text dahinter als eigene Nachricht.",
+    en="I used only the command: send the text after it as a message of its own.",
+    de="Ich habe nur den Befehl ausgeführt: schick den Text dahinter als eigene Nachricht.",
 )
 NO_FILES_WITH_A_COMMAND = Sentence(
     en="I take no files with a command; send them with a message.",

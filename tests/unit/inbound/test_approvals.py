@@ -19,6 +19,7 @@ from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import POKE, TWO_POKES, asks_for, says
 from zeroclaw import Accepted, Answered, Duplicate
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PersonSettings, PolicySettings
+from zeroclaw.delivery.rows import OUTBOX, TextPost
 from zeroclaw.envelope import ApprovalId, Choice, Pressed, Principal
 from zeroclaw.errors import ChannelUnavailable, Conflict
 from zeroclaw.gate import approval as approvals
@@ -811,6 +812,10 @@ async def test_each_approver_reads_their_own_number_and_language(world: World) -
             "Das wartet noch auf eine Antwort: `poke` (`/approve 1`, `/deny 1`). Es bleiben 3 min; "
             "danach gilt es als abgelehnt."
         ]
+        posts = [OUTBOX.of(row) for row in await house.rows(RowKind.OUTBOX)]
+        notes = [post for post in posts if isinstance(post, TextPost)]
+        # What the delivery adds to it, as to a possible repeat.
+        assert {note.language for note in notes if note.address.chat == "cleo"} == {"de"}
 
 
 async def test_a_question_without_a_shown_card_sends_no_reminder(world: World) -> None:

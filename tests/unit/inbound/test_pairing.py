@@ -364,7 +364,7 @@ def test_a_name_that_a_stranger_chose_comes_second_and_in_quotes() -> None:
 )
 def test_a_stranger_reads_the_code_and_nothing_else(seconds: float, span: str) -> None:
     """Neither who runs the bot nor what it is (P4)."""
-    assert pairing.code_message(CODE, seconds, "en") == (
+    assert pairing.code_message(CODE, seconds).to("en") == (
         f"Your code is `ABCD2345`. Tell it to whoever runs this bot; it is valid for {span}."
     )
 

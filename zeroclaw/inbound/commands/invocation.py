@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
-from zeroclaw.envelope import Address, Command, ConversationId, Principal
+from zeroclaw.envelope import Address, Command, ConversationId, Principal, Reader
 from zeroclaw.host.answers import Text
 from zeroclaw.inbound.anchors import add_audit
 from zeroclaw.inbound.context import InboundContext, Plan, Resolution
@@ -35,6 +35,11 @@ class Invocation(Value):
     def conversation(self) -> ConversationId:
         """The conversation that it was given in."""
         return self.resolution.conversation
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of its reply."""
+        return Reader(address=self.address, language=self.language)
 
     @property
     def language(self) -> Language:

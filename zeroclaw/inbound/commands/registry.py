@@ -161,17 +161,15 @@ class Commands(Struct, eq=False, kw_only=True):
         else:
             reply = await self._handlers()[name](invocation)
             if ignores_words(command):
-                text = catalogue.WORDS_BEHIND_A_COMMAND.to(language, reply=reply.text).strip()
-                reply = replace(reply, text=text)
+                unused = catalogue.WORDS_BEHIND_A_COMMAND.to(language)
+                reply = replace(reply, text=f"{reply.text} {unused}".strip())
         return self._planned(invocation, reply)
 
     def _planned(self, invocation: Invocation, reply: Reply) -> Plan:
         found = reply.resolution or invocation.resolution
         writes = (*found.writes, *reply.writes)
         if reply.text:
-            note = self.context.note(
-                reply.text, invocation.address, found.conversation, language=invocation.language
-            )
+            note = self.context.note(reply.text, invocation.reader, found.conversation)
             writes = (*writes, note)
         return Plan(
             conversation=reply.scope or found.conversation,
