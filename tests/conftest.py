@@ -15,8 +15,7 @@ import signal
 import socket
 import sys
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +27,7 @@ from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 IN_CI = os.environ.get("CI") == "true"
+SWITCH_S = sys.getswitchinterval()
 
 # Hypothesis: 100 examples find 9 of 10 planted faults, 1,000 find 10 of 10 (measured 2026-11). The
 # gate takes 100; the long searches take 1,000, of which every CI run does a share.
@@ -191,8 +191,8 @@ def small_model() -> Path:
 # --- what no test does ---------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True, scope="session")
-def no_blocking_calls() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, object, object]:
     """A blocking call of the product inside an event loop raises `BlockingError` there.
 
     For all tests at once: to begin it takes longer than many a test.
@@ -207,40 +207,43 @@ def no_blocking_calls() -> Iterator[None]:
             watched.functions[name].can_block_in("stores/sqlite/reader.py", "read_fast")
         for name in ("os.access", "os.mkdir", "os.path.abspath", "os.readlink", "os.stat"):
             watched.functions[name].can_block_in("host/executors.py", "run_inline")
-        yield
+        return (yield)
 
 
-@pytest.fixture(autouse=True)
-def no_changed_process() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
     """After a test no signal is blocked, garbage is collected, and threads switch as before.
 
     Else every program that a later test starts is deaf to that signal.
     """
-    switch_s = sys.getswitchinterval()
-    yield
+    result = yield
     blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    assert (blocked, gc.isenabled(), sys.getswitchinterval()) == (set(), True, switch_s)
+    assert (blocked, gc.isenabled(), sys.getswitchinterval()) == (set(), True, SWITCH_S)
+    return result
 
 
 @pytest.fixture
-async def no_leaked_tasks() -> AsyncIterator[None]:
-    """Every task that a test started has ended when the test ends."""
-    async with _leaving_no_task():
-        yield
+def no_leaked_tasks(_function_scoped_runner: asyncio.Runner) -> Iterator[None]:
+    """Every task that a test started has ended when the test ends.
+
+    It runs nothing in the loop of a test that left none, for that costs more than many a test.
+    """
+    yield
+    if asyncio.all_tasks(_function_scoped_runner.get_loop()):
+        _function_scoped_runner.run(_end_tasks(but=set()))
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def no_leaked_tasks_in_a_browser(browser: object) -> AsyncIterator[None]:
     """The same for a test in the loop of the browser, whose own tasks have begun and go on."""
-    async with _leaving_no_task():
-        yield
-
-
-@asynccontextmanager
-async def _leaving_no_task() -> AsyncGenerator[None]:
     before = asyncio.all_tasks()
     yield
-    leaked = asyncio.all_tasks() - before - {asyncio.current_task()}
+    await _end_tasks(but=before)
+
+
+async def _end_tasks(*, but: set[asyncio.Task[object]]) -> None:
+    """Fail if another task than these still runs, once what was ready to run has run."""
+    leaked = asyncio.all_tasks() - but - {asyncio.current_task()}
     for task in leaked:
         task.cancel()  # or it would still run beside the next test of its loop
     if leaked:
@@ -276,13 +279,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             continue
         if "browser" in item.fixturenames:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
-            item.fixturenames.insert(0, "no_leaked_tasks_in_a_browser")
+            _check_first(item, "no_leaked_tasks_in_a_browser")
         elif inspect.iscoroutinefunction(item.obj):
-            item.fixturenames.insert(0, "no_leaked_tasks")
+            _check_first(item, "no_leaked_tasks")
         takes_time = any(item.get_closest_marker(name) for name in ("slow", "long"))
         if takes_time or is_search(item):
             limit_s = LONGEST_TIMEOUT_S if long else LONG_TIMEOUT_S
             item.add_marker(pytest.mark.timeout(limit_s))  # behind a limit of its own
+
+
+def _check_first(item: pytest.Function, fixture: str) -> None:
+    if fixture not in item.fixturenames:  # all cases of a parametrised test share this list
+        item.fixturenames.insert(0, fixture)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,6 +19,10 @@ BREACHES = {
         "async def test_it(): KEPT.append(asyncio.ensure_future(asyncio.sleep(60)))",
         "Task-",
     ),
+    "a signal that stays blocked": (
+        "def test_it(): signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})",
+        "SIGUSR1",
+    ),
     "a connection that leaves the machine": (
         "def test_it(): socket.create_connection(('192.0.2.1', 53))",
         "tests stay on this machine",
@@ -29,7 +33,7 @@ BREACHES = {
     ),
 }
 
-IMPORTS = "import asyncio, socket\nimport pytest\nimport zeroclaw\nKEPT = []\n"
+IMPORTS = "import asyncio, signal, socket\nimport pytest\nimport zeroclaw\nKEPT = []\n"
 PRODUCT = "import time\ndef block(): time.sleep(0.001)\n"
 
 
