@@ -5,7 +5,7 @@ from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.inbound.anchors import STREAM, verify_stream
+from zeroclaw.inbound.anchors import STREAM, verify_streams
 from zeroclaw.store import LogKind, ReadableStore
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
@@ -60,6 +60,7 @@ class ReceiptVerifier(Struct, eq=False):
         None for a receipt that a damaged chain or journal has, or may have.
         """
         found: Receipts = dict.fromkeys(tokens if damaged else ())
+        chains: dict[str, Receipts] = {}
         for stream in await self.store.streams(LogKind.AUDIT) if tokens else ():
             if stream == STREAM:  # the daemon's own chain has no receipts
                 continue
@@ -68,9 +69,11 @@ class ReceiptVerifier(Struct, eq=False):
             except RecordUnreadable:
                 found = dict.fromkeys(tokens) | found
                 continue
-            if matches := tokens & set(recorded):
-                is_whole = isinstance(await verify_stream(self.store, stream), Intact)
-                found |= {token: recorded[token] if is_whole else None for token in matches}
+            if matches := tokens & recorded.keys():
+                chains[stream] = {token: recorded[token] for token in matches}
+        verdicts = await verify_streams(self.store, tuple(chains)) if chains else ()
+        for receipts, verdict in zip(chains.values(), verdicts, strict=True):
+            found |= receipts if isinstance(verdict, Intact) else dict.fromkeys(receipts)
         return found
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from datetime import timedelta
 
 import pytest
@@ -233,6 +234,31 @@ async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
         "valid",
         of_a_forged_one,
     ]
+
+
+async def test_the_daemons_chain_is_read_once_for_the_receipts_of_all_chats(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a year of anchors: for each chat of an old log, the command would wait a second."""
+    world.model.will(LOOK, says("seen"), LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("look", "ben")
+    requests = (world.model.requests[1], world.model.requests[-1])
+    log = " ".join(request.messages[-1].content for request in requests)
+    world.clock.leap(timedelta(days=100))
+    async with world.running() as house:
+        await house.advance(sweep.EVERY_S + 2)
+        reads, read = list[str](), world.store.read
+
+        def noted(log: LogKind, stream: str, **options: int) -> Awaitable[tuple[LogEntry, ...]]:
+            reads.append(stream)
+            return read(log, stream, **options)
+
+        monkeypatch.setattr(world.store, "read", noted)
+        found = await ReceiptVerifier(world.store, house.services.receipts.keys).verify(log)
+    assert [result["verdict"] for result in found] == ["removed", "removed"]
+    assert reads.count(STREAM) == 2  # the second finds its end
 
 
 async def test_a_journal_that_can_not_be_read_ends_no_check(world: World) -> None:
