@@ -309,7 +309,7 @@ class Services:
                 case Put(kind=RowKind.OUTBOX):
                     self.outbox.announce(write)
                 case Put(kind=RowKind.ADDRESS | RowKind.FORGETTING):
-                    self.erasure.learn(plan.writes)
+                    self.erasure.learn(write)
                 case Put(kind=RowKind.SWITCH):
                     self.take_halt(HALTS.of(write))
                 case Put(kind=RowKind.PERSON):

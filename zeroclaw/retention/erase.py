@@ -91,13 +91,13 @@ class Erasure:
         self._wakeup = asyncio.Event()
         self._has_new_request = False
 
-    def learn(self, writes: tuple[Write, ...]) -> None:
-        """Take note of committed writes; never waits."""
-        kinds = {write.kind for write in writes if isinstance(write, Put)}
-        self._has_new_request |= ERASURE_REQUESTS.kind in kinds
-        # A chat that points elsewhere may have left a conversation off the record.
-        if not kinds.isdisjoint((ERASURE_REQUESTS.kind, POINTERS.kind)):
-            self._wakeup.set()
+    def learn(self, put: Put) -> None:
+        """Take note of a committed request, or pointer; never waits.
+
+        A chat that points elsewhere may have left a conversation off the record.
+        """
+        self._has_new_request |= put.kind is ERASURE_REQUESTS.kind
+        self._wakeup.set()
 
     async def keep(self) -> None:
         """Carry out all requests, stored ones included, and erase conversations off the record.
