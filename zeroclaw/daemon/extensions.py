@@ -25,9 +25,6 @@ from zeroclaw.turn.tool_calls import state_of_files
 
 # --- tools ---------------------------------------------------------------------------------------
 
-_OUR_PACKAGES = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
-"""Entry points of the tools that `open_tools` opens, each with its table of settings."""
-
 
 async def open_tools(
     settings: CurrentConfig,
@@ -83,8 +80,11 @@ def by_name(groups: Mapping[str, tuple[Tool, ...]]) -> dict[str, Tool]:
 
 
 def other_packages() -> tuple[str, ...]:
-    """Return the names of the entry points through which other packages add tools."""
-    return tuple(name for name in plugins.names(plugins.TOOLS) if name not in _OUR_PACKAGES)
+    """Return the names of the entry points through which other packages add tools.
+
+    `open_tools` opens ours, each with its table of settings.
+    """
+    return plugins.names(plugins.TOOLS, outside="zeroclaw.")
 
 
 def tools_of(package: str) -> tuple[Tool, ...]:

@@ -22,9 +22,9 @@ CONTEXT_PROVIDERS = "zeroclaw.context_providers"
 GROUPS = (CHANNELS, TOOLS, PROVIDERS, EMULATORS, CONTEXT_PROVIDERS)
 
 
-def names(group: str) -> tuple[str, ...]:
-    """Return the names in a group of entry points, sorted."""
-    return tuple(sorted({point.name for point in _in(group)}))
+def names(group: str, *, outside: str = ".") -> tuple[str, ...]:
+    """Return the names in a group of entry points, sorted; without those below the module `outside`."""
+    return tuple(sorted({it.name for it in _in(group) if not it.value.startswith(outside)}))
 
 
 def load(group: str, name: str, *, key: str) -> object:
@@ -36,11 +36,15 @@ def load(group: str, name: str, *, key: str) -> object:
         key: Key path of the configuration that uses it, for messages.
 
     Raises:
-        ConfigError: There is no such entry point, or it can't be imported.
+        ConfigError: There is no such entry point, it can't be imported, or two packages have one.
     """
-    for point in _in(group):
-        if point.name == name:
-            return _imported(point.load, f"{key}: `{name}` is installed but")
+    found = {point.value: point for point in _in(group) if point.name == name}
+    if len(found) > 1:
+        targets = ", ".join(f"`{target}`" for target in sorted(found))
+        fault = f"{key}: several packages offer `{name}`: {targets}; uninstall all but one of them"
+        raise ConfigError((fault,))
+    for point in found.values():
+        return _imported(point.load, f"{key}: `{name}` is installed but")
     installed = ", ".join(f"`{other}`" for other in names(group)) or "none"
     raise ConfigError((f"{key}: `{name}` is not installed; installed are {installed}",))
 

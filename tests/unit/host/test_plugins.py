@@ -39,6 +39,21 @@ def test_a_broken_plugin_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
         plugins.load(plugins.TOOLS, "broken", key="tools.broken")
 
 
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [(plugins.TOOLS, "shell"), (plugins.PROVIDERS, "openai"), (plugins.TOOLS, "twice")],
+)
+def test_what_two_packages_offer_is_not_loaded(
+    group: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which one ran would depend on the path, and the person would not see that it is not ours."""
+    for package in ("other", "another"):
+        install(tmp_path, monkeypatch, f"[{group}]\n{name} = {package}:open\n", package=package)
+    assert name in plugins.names(group, outside="zeroclaw.")
+    with pytest.raises(ConfigError, match=rf"x: several packages offer `{name}`: .*`other:open`"):
+        plugins.load(group, name, key="x")
+
+
 def test_a_target_is_imported_by_its_name() -> None:
     """As manifests name adapters and settings; a missing extra is named."""
     assert plugins.resolve("pathlib:Path", key="x") is Path
