@@ -163,12 +163,7 @@ class Erasure:
                 done.append(await erase(request, conversation))
             except RecordUnreadable as error:
                 # Not retried: waiting mends no record, and each try would remove newer messages.
-                self._log(
-                    "conversation_not_erased",
-                    conversation=conversation,
-                    reason=str(error),
-                    level="error",
-                )
+                self._note_damaged(conversation, error)
                 damaged.add(conversation)
         rows += await self._remove_rows_of(request.person)  # rows noted or moved meanwhile
         return len(done) + rows if all(done) else None
@@ -234,12 +229,7 @@ class Erasure:
             try:
                 await self._clear_one(CONVERSATIONS.of(row))
             except RecordUnreadable as error:
-                self._log(
-                    "conversation_not_erased",
-                    conversation=row.key,
-                    reason=str(error),
-                    level="error",
-                )
+                self._note_damaged(row.key, error)
 
     async def _clear_one(self, conversation: Conversation) -> None:
         id_, store = conversation.id, self._store
@@ -416,6 +406,12 @@ class Erasure:
         return True
 
     # --- common steps --------------------------------------------------------------------------
+
+    def _note_damaged(self, conversation: str, error: RecordUnreadable) -> None:
+        reason = str(error)
+        self._log(
+            "conversation_not_erased", conversation=conversation, reason=reason, level="error"
+        )
 
     async def _stop(self, request: ErasureRequest, id_: ConversationId, *, of_all: bool) -> bool:
         """Withdraw queued messages, and stop the turn as `/new` does; return whether one ran."""

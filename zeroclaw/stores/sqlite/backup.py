@@ -28,7 +28,7 @@ from zeroclaw.stores.sqlite.files import (
     primary_code,
     unusable,
 )
-from zeroclaw.stores.sqlite.schema import number, schema_of, shipped
+from zeroclaw.stores.sqlite.schema import copy_database, number, schema_of, shipped
 from zeroclaw.stores.sqlite.statements import empty_log, put, select
 
 _PAGES_AT_ONCE = 1024  # small enough to show progress; the snapshot is the same throughout
@@ -173,24 +173,17 @@ def _rows_of(target: Path, keeps: Iterable[Kept]) -> tuple[list[Put], bool]:
 
 
 def _copy_database(source: Path, to: Path, progress: Progress) -> None:
-    descriptor = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with closing_descriptor(descriptor):
-        with (
-            closing(_open_read_only(source)) as reading,
-            closing(sqlite3.connect(to, isolation_level=None)) as writing,
-        ):
-            # An open transaction pins the snapshot; without it, every commit of the daemon would
-            # restart the copy.
-            reading.execute("BEGIN")
-            number(reading, "SELECT count(*) FROM sqlite_schema")
-            size = number(reading, "PRAGMA page_size")
-            reading.backup(
-                writing,
-                pages=_PAGES_AT_ONCE,
-                progress=lambda _, left, total: progress((total - left) * size, total * size),
-                sleep=0,
-            )
-        os.fsync(descriptor)
+    with closing(_open_read_only(source)) as reading:
+        # Otherwise every commit of the daemon would restart the copy.
+        reading.execute("BEGIN")
+        number(reading, "SELECT count(*) FROM sqlite_schema")
+        size = number(reading, "PRAGMA page_size")
+        copy_database(
+            reading,
+            to,
+            pages=_PAGES_AT_ONCE,
+            progress=lambda _, left, total: progress((total - left) * size, total * size),
+        )
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:

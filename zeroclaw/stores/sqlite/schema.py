@@ -7,7 +7,7 @@ copied first.
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
@@ -93,18 +93,34 @@ def backup_path(path: Path, number: int) -> Path:
 
 
 def _back_up(connection: sqlite3.Connection, path: Path, number: int) -> None:
-    # Not VACUUM INTO: SQLite is told that file's name as text, and not every name is one.
     copy = backup_path(path, number)
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    # Private from its first byte.
-    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with closing_descriptor(descriptor):
-        with closing(sqlite3.connect(unfinished)) as copying:
-            connection.backup(copying)
-        os.fsync(descriptor)
+    copy_database(connection, unfinished)
     unfinished.replace(copy)
     sync_directory(path.parent)
+
+
+def copy_database(
+    connection: sqlite3.Connection,
+    to: Path,
+    *,
+    pages: int = -1,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> None:
+    """Copy a database to a new file, private from its first byte, and wait for the disk.
+
+    Args:
+        connection: Its transaction, if it has one, pins the snapshot.
+        to: The file to create.
+        pages: Copied between two calls of `progress`; negative for all of them.
+        progress: See `sqlite3.Connection.backup`.
+    """
+    # Not VACUUM INTO: SQLite is told that file's name as text, and not every name is one.
+    with closing_descriptor(os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)) as descriptor:
+        with closing(sqlite3.connect(to, isolation_level=None)) as copying:
+            connection.backup(copying, pages=pages, progress=progress, sleep=0)
+        os.fsync(descriptor)
 
 
 def number(connection: sqlite3.Connection, sql: str, values: Sequence[str | int] = ()) -> int:
