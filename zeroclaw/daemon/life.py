@@ -14,7 +14,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 
 from zeroclaw.console.notifier import Notifier
 from zeroclaw.daemon.config_check import ChannelPart
@@ -25,7 +25,7 @@ from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, RecordUnreadable, Refused, StoreUnusable, ungrouped
 from zeroclaw.foreign import call_now
-from zeroclaw.host import answers
+from zeroclaw.host import answers, plugins
 from zeroclaw.host.control import Call
 from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.http import authorities_by_directory, load_library
@@ -335,7 +335,11 @@ def _load(channels: Sequence[ChannelPart]) -> None:
     """
     if any(not part.manifest.local_operator for part in channels):
         # Adapters of other platforms import aiohttp, which would load certificates for nothing.
-        with authorities_by_directory(os.environ, ssl.get_default_verify_paths()):
+        # Meanwhile packages of other authors are opened, and may read the environment.
+        opened = (plugins.TOOLS, plugins.PROVIDERS, plugins.CONTEXT_PROVIDERS)
+        is_shared = any(plugins.names(group, outside="zeroclaw.") for group in opened)
+        paths = ssl.get_default_verify_paths()
+        with nullcontext() if is_shared else authorities_by_directory(os.environ, paths):
             load_library()
     for part in channels:
         call_now(part.load)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import places_in
+from tests.fakes.installed import install
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call, Hang
 from tests.fakes.scripted_model import LOOK, asks_for, says
@@ -223,6 +225,27 @@ async def test_the_daemon_runs_over_real_parts_until_it_is_stopped(tmp_path: Pat
         stop.set()
     assert status is not None
     assert status["model"] == "scripted"
+
+
+@pytest.mark.parametrize(("tools", "variable"), [("", "/dev/null"), ("other = other:tools", None)])
+async def test_a_package_of_another_author_finds_the_environment_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tools: str, variable: str | None
+) -> None:
+    """One that made a client, as it was opened while aiohttp was imported, trusted nobody (P10)."""
+    (tmp_path / "other.py").write_text("def tools():\n    return ()\n")
+    install(tmp_path, monkeypatch, f"[zeroclaw.tools]\n{tools}\n")
+    (tmp_path / "002c0b4f.0").touch()
+    paths = ssl.DefaultVerifyPaths("", "", "CERT_FILE", "", "CERT_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
+    seen: list[str | None] = []
+    monkeypatch.setattr(life, "load_library", lambda: seen.append(os.environ.get("CERT_FILE")))
+    start = await asyncio.to_thread(start_in, tmp_path)
+    [part] = start.checked.channels
+    remote = replace(part, manifest=replace(part.manifest, local_operator=False))
+    start = replace(start, checked=replace(start.checked, channels=(remote,)))
+    stop = asyncio.Event()
+    await daemon.serve(start, Hooks(on_ready=lambda _facts: stop.set(), stop=stop), Openers())
+    assert seen == [variable]
 
 
 @pytest.mark.parametrize(("ended", "left"), [("gone", 0), ("killed", 0), ("alive", 1)])
