@@ -1,6 +1,6 @@
 """Opens tools and context providers: the daemon's own, as configured, and those of other packages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -93,9 +93,17 @@ def tools_of(package: str) -> tuple[Tool, ...]:
     Raises:
         ConfigError: They can't be opened.
     """
-    key = f"tools.{package}"
-    opener = cast("Callable[[], tuple[Tool, ...]]", plugins.load(plugins.TOOLS, package, key=key))
-    return plugins.opened(lambda: tuple(opener()), package, key=key)
+    named = _opened(plugins.TOOLS, package, key=f"tools.{package}")
+    return tuple(cast("Tool", tool) for _, tool in named)
+
+
+def _opened(group: str, package: str, *, key: str) -> list[tuple[str, object]]:
+    """Open the tools or context providers of another package; return each with its name."""
+    load = cast(
+        "Callable[[], Iterable[Tool | ContextProvider]]", plugins.load(group, package, key=key)
+    )
+    # The names, too, come from foreign code: it may return what is neither.
+    return plugins.opened(lambda: [(it.spec.name, it) for it in load()], package, key=key)
 
 
 def stored_tools(
@@ -166,17 +174,10 @@ def open_context_providers() -> tuple[ContextProvider, ...]:
     found: dict[str, ContextProvider] = {}
     for package in plugins.names(plugins.CONTEXT_PROVIDERS):
         key = f"context.{package}"
-        opener = cast(
-            "Callable[[], tuple[ContextProvider, ...]]",
-            plugins.load(plugins.CONTEXT_PROVIDERS, package, key=key),
-        )
-        named = plugins.opened(
-            lambda opener=opener: [(it.spec.name, it) for it in opener()], package, key=key
-        )
-        for name, provider in named:
+        for name, provider in _opened(plugins.CONTEXT_PROVIDERS, package, key=key):
             if name in found or name in RESERVED:
                 raise ConfigError(
                     (f"{key}: `{name}` is a context provider already; uninstall one of the two",)
                 )
-            found[name] = provider
+            found[name] = cast("ContextProvider", provider)
     return tuple(found.values())

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -301,11 +302,13 @@ async def test_tools_of_other_packages_are_opened(
         assert "read_file" in parts.tools
 
 
+@pytest.mark.parametrize("does", ["raise RuntimeError('x')", "return (len,)", "return len"])
 async def test_a_tool_that_cannot_be_opened_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str
 ) -> None:
     """One line, and no traceback of foreign code (P10)."""
-    (tmp_path / "broken_tools.py").write_text("def tools():\n    raise RuntimeError('x')\n")
+    monkeypatch.delitem(sys.modules, "broken_tools", raising=False)
+    (tmp_path / "broken_tools.py").write_text(f"def tools():\n    {does}\n")
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbroken = broken_tools:tools\n")
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigError, match=r"tools\.broken: `broken` can't be opened"):
