@@ -215,8 +215,7 @@ class Pacing(Value):
         groups: The chats that have several readers.
         messages: The instant of each message's last call, the oldest first.
         served: By request id, the number of the grant that served it last.
-        finals: The waiting requests of finals by id, in order of arrival.
-        drafts: The same for drafts.
+        waiting: The waiting requests by id, in order of arrival.
         busy: Chats in which a call is under way.
         under_way: By chat, the instant of the grant of its call under way, oldest first; without
             late calls, which are already charged.
@@ -233,8 +232,7 @@ class Pacing(Value):
     groups: frozenset[str] = frozenset()
     messages: Mapping[str, float] = field(default_factory=dict[str, float])
     served: Mapping[str, int] = field(default_factory=dict[str, int])
-    finals: Mapping[str, Request] = field(default_factory=dict[str, Request])
-    drafts: Mapping[str, Request] = field(default_factory=dict[str, Request])
+    waiting: Mapping[str, Request] = field(default_factory=dict[str, Request])
     busy: frozenset[str] = frozenset()
     under_way: Mapping[str, float] = field(default_factory=dict[str, float])
     grants: int = 0
@@ -371,10 +369,10 @@ def _without_late_calls(state: Pacing, at: float) -> Pacing:
 
 def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
     """Grant every request that is ready at this instant."""
-    if not (state.finals or state.drafts):
+    if not state.waiting:
         return state, ()  # usually after a call
     effects: list[Effect] = []
-    for rank in _ranks(state):
+    for rank in Rank:
         # Checked first: if the account is spent, no request is ready.
         if _account_ready_at(state, rank, at) > at + TOLERANCE_S:
             break
@@ -392,7 +390,7 @@ def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
 def _wake_at(state: Pacing, at: float) -> float:
     """Return the instant when the first waiting request is ready if no call ends before."""
     soonest = inf
-    for rank in _ranks(state):
+    for rank in Rank:
         account_at = _account_ready_at(state, rank, at)
         if soonest <= account_at:
             break
@@ -403,12 +401,6 @@ def _wake_at(state: Pacing, at: float) -> float:
     return soonest
 
 
-def _ranks(state: Pacing) -> list[Rank]:
-    """Return the ranks that have waiting requests, in order."""
-    by_rank = ((Rank.FINAL, state.finals), (Rank.DRAFT, state.drafts))
-    return [rank for rank, requests in by_rank if requests]
-
-
 def _in_order(state: Pacing, rank: Rank) -> list[Request]:
     """Return the waiting requests, next one first; ties keep the order of arrival."""
     return sorted(_waiting(state, rank), key=lambda request: state.served.get(request.id, 0))
@@ -416,10 +408,11 @@ def _in_order(state: Pacing, rank: Rank) -> list[Request]:
 
 def _waiting(state: Pacing, rank: Rank) -> list[Request]:
     """Return the waiting requests, without drafts of a chat whose next token goes to a final."""
+    finals = [request for request in state.waiting.values() if request.rank is Rank.FINAL]
     if rank is Rank.FINAL:
-        return [*state.finals.values()]
-    promised = {request.chat for request in state.finals.values()}
-    return [request for request in state.drafts.values() if request.chat not in promised]
+        return finals
+    promised = {request.chat for request in finals}
+    return [request for request in state.waiting.values() if request.chat not in promised]
 
 
 def _ready_at(state: Pacing, request: Request, at: float) -> float:
@@ -545,14 +538,11 @@ def _name(chat: str, message: str) -> str:
 def _with(state: Pacing, request: Request) -> Pacing:
     if request.in_group:
         state = replace(state, groups=state.groups | {request.chat})
-    if request.rank is Rank.FINAL:
-        return replace(state, finals={**state.finals, request.id: request})
-    return replace(state, drafts={**state.drafts, request.id: request})
+    return replace(state, waiting={**state.waiting, request.id: request})
 
 
 def _without(state: Pacing, id: str) -> Pacing:  # noqa: A002  as in `Request`
-    finals, drafts = _without_key(state.finals, id), _without_key(state.drafts, id)
-    return replace(state, finals=finals, drafts=drafts)
+    return replace(state, waiting=_without_key(state.waiting, id))
 
 
 def _without_key(mapping: Mapping[str, T], key: str) -> Mapping[str, T]:
@@ -571,8 +561,7 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
     """
     if len(state.chats) > REMEMBERED:
         chats = {chat: lane for chat, lane in state.chats.items() if not _is_idle(state, chat, at)}
-        requests = (*state.finals.values(), *state.drafts.values())
-        waiting = {request.chat for request in requests}
+        waiting = {request.chat for request in state.waiting.values()}
         groups = frozenset(chat for chat in state.groups if chat in chats or chat in waiting)
         state = replace(state, chats=chats, groups=groups)
     longest = max(state.limits.min_edit_interval_s, LONGEST_GAP_S)

@@ -214,7 +214,8 @@ class World(RuleBasedStateMachine):
         is_shown = tuple(parts[: len(expected)]) == expected and set(parts[len(expected) :]) <= rest
         if self.is_read_now and self.traits.multi_message:
             is_shown = is_shown and all(part.is_ended for part in draft.parts[: len(expected)])
-        under_way = self.in_flight is not None or bool(self.paced.drafts)
+        waiting = any(request.rank is pacing.Rank.DRAFT for request in self.paced.waiting.values())
+        under_way = self.in_flight is not None or waiting
         assert is_shown or under_way or deleted or self.deleted_unnoticed(), (
             "the newest text is on its way"
         )

@@ -18,6 +18,7 @@ from zeroclaw.delivery.pacing import (
     CallUnreached,
     Event,
     Grant,
+    Pacing,
     Rank,
     Request,
     Requested,
@@ -353,11 +354,16 @@ def test_a_withdrawn_request_is_not_granted() -> None:
         assert step(state, event)[1] == ()
 
 
+def waiting(state: Pacing) -> list[Rank]:
+    """The ranks of the waiting requests."""
+    return [request.rank for request in state.waiting.values()]
+
+
 def test_asking_again_keeps_one_place() -> None:
     """A draft has one slot, however much text arrives."""
     limits = limited(account=Budget(per_s=1))
     state, _ = play(fresh(limits, 0), *[Requested(request=draft("d"), at=0.5)] * 3)
-    assert len(state.drafts) == 1
+    assert waiting(state) == [Rank.DRAFT]
 
 
 def test_asking_again_as_a_final_leaves_no_draft_behind() -> None:
@@ -368,7 +374,7 @@ def test_asking_again_as_a_final_leaves_no_draft_behind() -> None:
         Requested(request=draft("d"), at=0.5),
         Requested(request=final("d"), at=0.5),
     )
-    assert (len(state.finals), len(state.drafts)) == (1, 0)
+    assert waiting(state) == [Rank.FINAL]
 
 
 @given(st.integers(2, 8), st.integers(10, 60))
@@ -500,9 +506,9 @@ class Platform:
                     self.grant(int(effect.id), at)
                 case WakeAt():
                     self.wake = effect.at
-        if self.state.finals:
+        if Rank.FINAL in waiting(self.state):
             assert not self.has_room(at), "a final waits for nothing but the account"
-        elif self.state.drafts:
+        elif Rank.DRAFT in waiting(self.state):
             assert not self.has_room(at, more=ACCOUNT.burst // 2), (
                 "nor does a draft, but for finals"
             )
@@ -510,7 +516,7 @@ class Platform:
     def grant(self, number: int, at: float) -> None:
         wish = self.wishes[number]
         if wish.rank is Rank.DRAFT:
-            assert not self.state.finals, "a draft goes when no final waits"
+            assert Rank.FINAL not in waiting(self.state), "a draft goes when no final waits"
         self.granted.append(number)
         self.arrived.append(at + wish.arrives * wish.takes_s)
         self.ends.append(at + wish.takes_s)
@@ -568,7 +574,7 @@ def test_while_calls_pile_up_drafts_wait_and_finals_do_not() -> None:
         state, effects = play(state, Requested(request=final("b", chat="b"), at=5))
         assert effects[0] == Grant(id="b")
         state, _ = play(state, CallEnded(chat="c", at=6), CallEnded(chat="b", at=6), Ticked(at=7))
-        assert not state.drafts
+        assert waiting(state) == []
 
 
 def test_a_call_that_hangs_holds_up_other_chats_for_a_moment_only() -> None:
