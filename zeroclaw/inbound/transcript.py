@@ -134,27 +134,26 @@ class Transcript(Struct, eq=False):
         if row.kind is RowKind.INBOX:
             return _person_item(row)
         item = OUTBOX.of(row)
+        ref = next((ref.message for ref in rows.messages(item)), "")
         shown = TranscriptItem(
-            cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)
+            cursor=row.key, kind="bot", key=row.key, ref=ref, text="", at=made_at(row.key)
         )
         match item:
-            case rows.TextPost(text=text, refs=refs):
+            case rows.TextPost():
                 shown = replace(
                     shown,
                     kind="note" if item.turn is None else "bot",
                     # The key of its first part, as the outbox sends it.
                     key=rows.first_key(row.key, item),
-                    ref=refs[0].message if refs else "",
-                    text=in_one(text),
+                    text=in_one(item.text),
                     receipts=item.receipts,
                 )
-            case rows.FilePost(ref=ref, name=name, size_bytes=size_bytes):
-                sent = SentFile(name=name, size_bytes=size_bytes)
-                ref_ = ref.message if ref else ""
-                shown = replace(shown, ref=ref_, text=item.caption, sent=sent)
-            case rows.ApprovalCard(ref=ref, card=card):
-                ref_, outcome = ref.message if ref else "", await self._outcome(item)
-                shown = replace(shown, kind="card", key=card.key, ref=ref_, outcome=outcome)
+            case rows.FilePost():
+                sent = SentFile(name=item.name, size_bytes=item.size_bytes)
+                shown = replace(shown, text=item.caption, sent=sent)
+            case rows.ApprovalCard():
+                outcome = await self._outcome(item)
+                shown = replace(shown, kind="card", key=item.card.key, outcome=outcome)
             case rows.Settle():
                 return None
         await asyncio.sleep(0)  # a chat may have hundreds of texts
