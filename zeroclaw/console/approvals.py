@@ -19,6 +19,7 @@ from zeroclaw.console.markup import (
     field,
     instant,
     joined,
+    listing,
     panel,
     pill,
     tag,
@@ -50,20 +51,22 @@ def approvals(
     paths: ConsolePaths, pending: Sequence[RequestView], ended: Sequence[RequestView]
 ) -> Html:
     """Return the section; both lists are shown in the given order."""
-    none_pending = empty(
-        "Nothing waits for you.",
-        "A call that needs approval is shown here in full until you or another approver"
-        " answers, whichever chat it comes from.",
-        'Try it in the chat: `/tool shell {"command": "date"}`',
-    )
-    card = partial(_card, paths)
-    cards = cut(card, pending, MAX_ROWS, "more come up as these are answered.", id_="cards")
-    open_panel = panel("Waiting", *(cards or (none_pending,)), id_="waiting")
-    none_ended = empty(
-        "No request has ended recently.", "Who answered each one, and how, is listed here."
-    )
-    endings = cut(partial(_row, paths), ended, MAX_ROWS, "more ended before.", id_="endings")
-    return joined((open_panel, panel("Recently ended", *(endings or (none_ended,)), id_="ended")))
+    rest = "more come up as these are answered."
+    cards = cut(partial(_card, paths), pending, MAX_ROWS, rest, id_="cards")
+    if not pending:
+        cards = empty(
+            "Nothing waits for you.",
+            "A call that needs approval is shown here in full until you or another approver"
+            " answers, whichever chat it comes from.",
+            'Try it in the chat: `/tool shell {"command": "date"}`',
+        )
+    endings = listing(*(_row(paths, view) for view in ended), id_="endings")
+    if not ended:
+        endings = empty(
+            "No request has ended recently.", "Who answered each one, and how, is listed here."
+        )
+    recent = panel("Recently ended", endings, id_="ended")
+    return joined((panel("Waiting", cards, id_="waiting"), recent))
 
 
 def _card(paths: ConsolePaths, view: RequestView) -> Html:

@@ -20,7 +20,7 @@ class ConsoleContext(Value):
     """The console's dependencies; the daemon has one.
 
     Attributes:
-        place: Paths of the pages.
+        paths: Paths of the pages.
         chat: The operator's chat on the web channel, which has the same login as this page.
         notifier: Notifies open pages of changes.
         inbound: Context of ingress; the console reads its store, people and halt.

@@ -130,7 +130,7 @@ def chat_link(paths: ConsolePaths, conversation: ConversationId, where: str) -> 
     return tag("a", where or conversation, href=paths.to("conversations", conversation))
 
 
-def form(paths: ConsolePaths, path: str, *children: Node, label: str = "", **hidden: str) -> Html:
+def form(paths: ConsolePaths, path: str, *children: Node, label: str, **hidden: str) -> Html:
     """Return a form that sends the hidden fields, the token, and the fields among its children."""
     fields = (tag("input", type="hidden", name=name, value=value) for name, value in hidden.items())
     token = tag("input", type="hidden", name="token", value=paths.token)
@@ -141,7 +141,7 @@ def form(paths: ConsolePaths, path: str, *children: Node, label: str = "", **hid
         trouble,
         method="post",
         action=paths.to(path),
-        aria_label=label or None,
+        aria_label=label,
     )
 
 

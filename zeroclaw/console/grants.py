@@ -29,14 +29,15 @@ class GrantView(Value):
 
 def grants(paths: ConsolePaths, views: Sequence[GrantView]) -> Html:
     """Return the section."""
-    none_granted = empty(
-        "Nothing is granted: every call that needs approval asks for it.",
-        "Approve a call for a time, and the same tool may do the same again in that"
-        " conversation without asking. Such grants are listed here until they end.",
-    )
     rest = "more are not shown; `/grants` lists them."
     rows = cut(partial(_row, paths), views, MAX_ROWS, rest, id_="held")
-    return panel("In force", *(rows or (none_granted,)), id_="grants")
+    if not views:
+        rows = empty(
+            "Nothing is granted: every call that needs approval asks for it.",
+            "Approve a call for a time, and the same tool may do the same again in that"
+            " conversation without asking. Such grants are listed here until they end.",
+        )
+    return panel("In force", rows, id_="grants")
 
 
 def _row(paths: ConsolePaths, view: GrantView) -> Html:

@@ -112,28 +112,20 @@ def listing(*rows: Html, id_: str) -> Html:
     return tag("ul", *rows, id=id_, class_="rows")
 
 
-def line(
-    head: Sequence[Node],
-    aside: Sequence[Node],
-    *actions: Html,
-    id_: str,
-    class_: str | None = "line",
-) -> Html:
+def line(head: Sequence[Node], aside: Sequence[Node], *actions: Html, id_: str) -> Html:
     """Return a row: a heading, small print below it, and actions next to both."""
     text = tag("div", tag("h3", *head), tag("p", *aside, class_="aside"))
-    return tag("li", text, *actions, id=id_, class_=class_)
+    return tag("li", text, *actions, id=id_, class_="line")
 
 
 def cut(
     render: Callable[[T], Html], items: Sequence[T], limit: int, rest: str, *, id_: str
-) -> tuple[Html, ...]:
-    """Return the first rows, and a note with the number of the others, completed by `rest`.
-
-    An empty list gives an empty tuple.
-    """
-    rows = (listing(*map(render, items[:limit]), id_=id_),) if items else ()
-    remaining = len(items) - limit
-    return (*rows, tag("p", coded(f"{remaining} {rest}"), class_="note")) if remaining > 0 else rows
+) -> Html:
+    """Return the first rows, and a note with the number of the others, completed by `rest`."""
+    rows = listing(*map(render, items[:limit]), id_=id_)
+    if (remaining := len(items) - limit) <= 0:
+        return rows
+    return joined((rows, tag("p", coded(f"{remaining} {rest}"), class_="note")))
 
 
 def field(id_: str, **attributes: Attribute) -> Html:

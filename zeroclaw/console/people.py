@@ -86,7 +86,7 @@ def _waiting(paths: ConsolePaths, strangers: Sequence[PairingRequest]) -> Html:
         label="let in by code",
         do="approve",
     )
-    rows = (_stranger(paths, stranger) for stranger in strangers[:MAX_ROWS])
+    rows = (_stranger(paths, stranger) for stranger in strangers)
     return panel("Pairing requests", by_code, listing(*rows, id_="asking"), id_="strangers")
 
 
@@ -110,13 +110,14 @@ def _stranger(paths: ConsolePaths, stranger: PairingRequest) -> Html:
 
 
 def _decided(paths: ConsolePaths, people: Sequence[Person]) -> Html:
-    none_decided = empty(
-        "Nobody was let in or revoked, apart from the configuration.",
-        "`zeroclaw pair` and `/pair` in a chat do the same as this page.",
-    )
     rest = "more; `zeroclaw pair list` shows all."
     rows = cut(partial(_known, paths), people, MAX_ROWS, rest, id_="known")
-    return panel("Let in and revoked", *(rows or (none_decided,)), id_="decided")
+    if not people:
+        rows = empty(
+            "Nobody was let in or revoked, apart from the configuration.",
+            "`zeroclaw pair` and `/pair` in a chat do the same as this page.",
+        )
+    return panel("Let in and revoked", rows, id_="decided")
 
 
 def _known(paths: ConsolePaths, person: Person) -> Html:
@@ -156,7 +157,6 @@ def _configured(paths: ConsolePaths, view: PeopleView) -> Html:
             ("Whoever holds the login of ", tag("code", name)),
             ("the operator, from this machine",),
             id_=f"local-{name}",
-            class_=None,
         )
         for name in view.local
     ]
@@ -186,8 +186,5 @@ def _person(paths: ConsolePaths, person: PersonSettings, revoked_ids: set[str]) 
 def _channel(name: str, ids: tuple[str, ...]) -> Html:
     names = "everybody" if "*" in ids else "nobody by name" if not ids else ""
     return line(
-        ("Let in on ", tag("code", name)),
-        (names, *codes(ids[:MAX_ROWS])),
-        id_=f"channel-{name}",
-        class_=None,
+        ("Let in on ", tag("code", name)), (names, *codes(ids[:MAX_ROWS])), id_=f"channel-{name}"
     )

@@ -33,8 +33,8 @@ def usage(used: Sequence[Used], first: date, last: date) -> Html:
                 tag("p", summary, class_="note"),
                 id_="days",
             ),
-            panel("People", *_sums(grouped(used, "person"), "person"), id_="people"),
-            panel("Models", *_sums(grouped(used, "model"), "model"), id_="models"),
+            panel("People", _sums(grouped(used, "person"), "person"), id_="people"),
+            panel("Models", _sums(grouped(used, "model"), "model"), id_="models"),
         )
     )
 
@@ -62,7 +62,7 @@ def _chart(days: Sequence[str], used: Mapping[str, Used]) -> Html:
     )
 
 
-def _sums(used: Mapping[str, Used], kind: str) -> tuple[Html, ...]:
+def _sums(used: Mapping[str, Used], kind: str) -> Html:
     """Return a row per name, largest usage first."""
     ordered = sorted(used.items(), key=lambda item: _tokens(item[1]), reverse=True)
     rest = "more are not shown; `zeroclaw usage` lists them."
