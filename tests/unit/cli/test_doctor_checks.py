@@ -30,11 +30,12 @@ from zeroclaw.cli.doctor.checks import (
 from zeroclaw.cli.doctor.health import RECENT, STUCK, health
 from zeroclaw.cli.doctor.probes import versions
 from zeroclaw.clock import made_at
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import Address, ApprovalId, ConversationId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.host.answers import ChannelSeen, Errors, ModelSeen, Status, Trouble
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.live_config import Halt
+from zeroclaw.inbound.pairing import PairingRequest, to_put
 from zeroclaw.store import Append, LogKind, Put, RowKind
 from zeroclaw.value import replace
 
@@ -499,6 +500,26 @@ async def test_an_open_request_is_reported_with_its_times(world: World) -> None:
         assert health_seen.oldest_at is not None
         assert abs(health_seen.oldest_at - asked_at) < timedelta(seconds=1)
         assert health_seen.newest_at is not None
+
+
+async def test_an_open_pairing_request_is_reported_like_an_approval(world: World) -> None:
+    """The stranger gets no answer until then; `status` counted it, and doctor saw nothing."""
+    now = world.clock.now()
+    request = PairingRequest(
+        id=ApprovalId("secret"),
+        channel="chat",
+        sender="4711",
+        display="Mallory",
+        address=Address(channel="chat", account="bot", chat="4711", direct=True),
+        salt="00",
+        code_hash="ab" * 32,
+        asked_at=now,
+        deadline_at=now + timedelta(hours=1),
+    )
+    await world.store.write(to_put(request))
+    assert await health(world.store, now) == Health(
+        pending=1, oldest_at=now, next_deadline_at=request.deadline_at
+    )
 
 
 async def test_a_damaged_request_and_its_conversation_hide_nothing_else(world: World) -> None:

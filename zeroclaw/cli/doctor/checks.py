@@ -90,7 +90,7 @@ class Health(Value):
     Attributes:
         newest_at: When the newest row with a time in its key was made; None for an empty store.
         halt: The newest halt, even if it is over.
-        pending: Approvals that wait for an answer.
+        pending: Approval and pairing requests that wait for an answer.
         oldest_at: When the oldest of them was requested, None without one.
         damaged: How many of them can't be read, and so not answered.
         next_deadline_at: The first deadline of them.

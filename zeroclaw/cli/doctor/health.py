@@ -1,4 +1,4 @@
-"""Trouble in the store: pending approvals, undelivered messages, failing conversations."""
+"""Trouble in the store: open requests, undelivered messages, failing conversations."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,6 +15,7 @@ from zeroclaw.gate.audit import Broken
 from zeroclaw.inbound.anchors import verify_streams
 from zeroclaw.inbound.identity import PEOPLE, identity_parts
 from zeroclaw.inbound.live_config import last_halt
+from zeroclaw.inbound.pairing import PAIRINGS
 from zeroclaw.store import LogKind, Query, ReadableStore, RowKind, readable_of, scan
 from zeroclaw.turn import entries
 
@@ -40,9 +41,11 @@ async def health(store: ReadableStore, now: datetime) -> Health:
         StoreUnusable: A row that a daemon needs to start can't be read.
     """
     approvals = [row async for row in scan(store, APPROVALS.where(state="pending"))]
-    actions = [*readable_of(approvals, lambda row: APPROVALS.of(row).action)]
-    requested = _times(actions)
-    deadlines = [row.due_at for row in approvals if row.due_at is not None]
+    pairings = [row async for row in scan(store, PAIRINGS.where(state="waiting"))]
+    to_answer = (*approvals, *pairings)
+    requested = _times(readable_of(approvals, lambda row: APPROVALS.of(row).action))
+    requested += readable_of(pairings, lambda row: PAIRINGS.of(row).asked_at)
+    deadlines = [row.due_at for row in to_answer if row.due_at is not None]
     unsent = [row for state in OPEN_STATES async for row in scan(store, OUTBOX.where(state=state))]
     newest = [await store.select(Query(kind=kind, newest_first=True, limit=1)) for kind in _TIMED]
     times = [at for rows in newest for at in _times(row.key for row in rows)]
@@ -52,8 +55,8 @@ async def health(store: ReadableStore, now: datetime) -> Health:
     return Health(
         newest_at=max(times, default=None),
         halt=await last_halt(store),
-        pending=len(approvals),
-        damaged=len(approvals) - len(actions),
+        pending=len(to_answer),
+        damaged=len(to_answer) - len(requested),
         oldest_at=min(requested, default=None),
         next_deadline_at=min(deadlines, default=None),
         queued=await store.count(INBOX.where(state="queued")),
