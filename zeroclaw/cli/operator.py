@@ -56,9 +56,9 @@ def status_lines(status: Status) -> Iterator[str]:
     if status.pending:
         yield f"approvals  {status.pending} to answer; `/pending` in a chat lists them"
     for name, count in sorted(status.dropped.items()):
-        yield f"strangers  {count} messages dropped on {name}"
+        yield f"strangers  messages dropped on {name}: {count}"
     for name, count in sorted(status.refused.items()):
-        yield f"limits     {count} messages not taken on {name}"
+        yield f"limits     messages not taken on {name}: {count}"
     yield f"disk       {status.disk_bytes / 1e6:,.1f} MB"
     if status.claim:
         yield f"operator   nobody yet: send {status.claim} to the bot in a private chat"

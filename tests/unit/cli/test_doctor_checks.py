@@ -119,7 +119,7 @@ def test_a_healthy_daemon_passes_every_check() -> None:
 def test_dropped_messages_of_strangers_are_counted() -> None:
     """A person without an answer may be one of them; on a public bot that is normal."""
     status = Status(version="0.1.0", channels={"web": UP}, dropped={"web": 3})
-    dropped = "`web` dropped 3 messages of strangers since the daemon was started"
+    dropped = "`web`: messages of strangers dropped since the daemon's start: 3"
     assert verdicts_of("channels", replace(WELL, status=status))[1:] == [("ok", dropped)]
 
 
@@ -271,13 +271,13 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "delivery",
         with_store(stuck=2, refused=3),
         "warn",
-        "2 messages are still not sent after five minutes; they are sent as soon as their channel is up",
+        "messages still not sent after five minutes: 2; they are sent as soon as their channel is up",
     ),
     (
         "delivery",
         with_store(refused=3),
         "warn",
-        "platforms refused 3 messages in the last day; "
+        "messages that platforms refused in the last day: 3; "
         "look at the last errors, and at the bot's permissions in that chat",
     ),
     (

@@ -307,7 +307,7 @@ def test_a_status_is_readable_text() -> None:
     assert printed[5:] == [
         "work       1 at work, 2 waiting, 5 to be sent",
         "approvals  3 to answer; `/pending` in a chat lists them",
-        "strangers  4 messages dropped on mail",
+        "strangers  messages dropped on mail: 4",
         "disk       3.1 MB",
         "operator   nobody yet: send ABCD2345 to the bot in a private chat",
         "web page   http://127.0.0.1:8420/?login=x (works once)",

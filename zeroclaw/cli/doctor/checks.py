@@ -241,7 +241,7 @@ def _channels(facts: Facts) -> Iterator[CheckResult]:
         for name, channel in sorted(served.items()):
             yield _channel(name, channel, facts.now)
         for name, count in sorted(facts.status.dropped.items()):
-            text = f"`{name}` dropped {count} messages of strangers since the daemon was started"
+            text = f"`{name}`: messages of strangers dropped since the daemon's start: {count}"
             yield ok("channels", text)
         for name in enabled:
             if name not in served:
@@ -308,7 +308,7 @@ def _store(facts: Facts) -> Iterator[CheckResult]:
         case str(reason):
             yield fail("store", reason)
         case store:
-            yield ok("store", f"{store.queued} messages wait")
+            yield ok("store", f"waiting messages: {store.queued}")
             yield _approvals(store, facts.now)
             yield from _conversations(store, facts.now)
             yield _delivery(store)
@@ -353,10 +353,10 @@ def _conversations(store: Health, now: datetime) -> Iterator[CheckResult]:
 
 def _delivery(store: Health) -> CheckResult:
     if store.stuck:
-        text = f"{store.stuck} messages are still not sent after five minutes"
+        text = f"messages still not sent after five minutes: {store.stuck}"
         return warn("delivery", text, "they are sent as soon as their channel is up")
     if store.refused:
-        text = f"platforms refused {store.refused} messages in the last day"
+        text = f"messages that platforms refused in the last day: {store.refused}"
         advice = "look at the last errors, and at the bot's permissions in that chat"
         return warn("delivery", text, advice)
     return ok("delivery", "nothing is stuck")
