@@ -13,7 +13,7 @@ from contextlib import aclosing
 from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -150,14 +150,14 @@ class _Changes(StreamingResponse):
 
 
 async def _fields(request: Request) -> Fields | None:
-    """Return the fields of a form, the last of equal names; None if it is not a form."""
+    """Return the fields of a form, the last of equal names; None if it is not a whole form."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BYTES:
-            return None
     try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                return None
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
-    except ValueError:
+    except (ClientDisconnect, ValueError):
         return None
     return dict(pairs)

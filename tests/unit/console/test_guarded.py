@@ -132,6 +132,32 @@ async def test_malformed_forms_are_refused_in_one_line(world: World, tmp_path: P
         assert await pending(house) == 1
 
 
+async def test_a_page_that_is_closed_while_it_sends_a_form_is_no_fault(world: World) -> None:
+    """Nothing is raised, which the log would show as a failure."""
+    scope: dict[str, object] = {
+        "type": "http",
+        "method": "POST",
+        "root_path": "/console",
+        "path": "/console/approvals",
+        "headers": (),
+        "query_string": b"",
+    }
+    messages: list[dict[str, object]] = [
+        {"type": "http.disconnect"},
+        {"type": "http.request", "body": b"choice=on", "more_body": True},
+    ]
+
+    async def receive() -> dict[str, object]:
+        return messages.pop()
+
+    async def send(_: object) -> None:
+        pass
+
+    async with world.running() as house:
+        await house.page.answer(scope, receive, send)
+    assert messages == []
+
+
 @pytest.mark.slow
 async def test_an_answer_that_cannot_be_stored_says_so(world: World, tmp_path: Path) -> None:
     """The request stays open."""
