@@ -35,8 +35,12 @@ def get(key: str, config: Path | None) -> None:
     printed as TOML.
     """
     loaded = load(config)
-    channel_tables, _ = channel_settings(loaded.config, channel_models())
-    click.echo(edit.as_toml(edit.get(loaded.config, channel_tables, key)))
+    channel_tables, faults = channel_settings(loaded.config, channel_models())
+    try:
+        value = edit.get(loaded.config, channel_tables, key)
+    except ConfigError as error:  # the key may be one of a channel whose settings have a fault
+        raise ConfigError((*error.faults, *in_file(loaded.places.config, faults))) from error
+    click.echo(edit.as_toml(value))
 
 
 # Otherwise `config set tools.notes.max_notes -1` would fail as an unknown option.

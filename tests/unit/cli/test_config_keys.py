@@ -467,3 +467,15 @@ async def test_a_daemon_without_a_file_needs_a_restart(tmp_path: Path) -> None:
             when_it_applies, "", BEFORE.replace("supervised", "full"), tmp_path
         )
     assert output == "zeroclaw is running; it applies when the daemon is restarted"
+
+
+def test_a_key_of_a_channel_with_a_fault_is_not_only_said_to_be_missing(home: Path) -> None:
+    """Its settings can't be read; without the fault, a person would believe the first line (P10)."""
+    path = written(home, "[channels.telegram]\ntoken = 3\n")
+    code, out, err = run("get", "channels.telegram.limits", "--config", str(path))
+    missing, fault = err.splitlines()
+    assert (code, out) == (2, "")
+    assert "there is no `limits`" in missing
+    assert f"{path}: channels.telegram.token: " in fault
+    value = run("get", "channels.telegram.pairing", "--config", str(path))
+    assert value == (0, "closed\n", "")
