@@ -41,11 +41,6 @@ class UploadRefused(Exception):
         self.status = status
 
 
-async def never() -> bool:
-    """Return False: the chat is on record."""
-    return False
-
-
 class Uploads:
     """The uploads of one channel; without a directory all are refused."""
 
@@ -54,7 +49,7 @@ class Uploads:
         directory: Path | None,
         clock: Clock,
         max_bytes: int,
-        is_off_the_record: Callable[[], Awaitable[bool]] = never,
+        is_off_the_record: Callable[[], Awaitable[bool]],
     ) -> None:
         """Keep files of up to `max_bytes` each in the directory, or in memory off the record."""
         self._is_off_the_record = is_off_the_record

@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 
 # Not `mimetypes`: it reads the machine's own tables, which differ from machine to machine.
-_KINDS = {
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "svg": "image/svg+xml",
-}
+_KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 
 
 def page_files(package: str) -> Mapping[str, tuple[bytes, str]]:

@@ -105,7 +105,7 @@ class Site:
         if name not in self._page:
             return NOTHING_HERE
         body, kind = self._page[name]
-        return Response(content_type=kind, body=body, headers=HEADERS)
+        return Response(content_type=f"{kind}; charset=utf-8", body=body, headers=HEADERS)
 
     def _do(self, request: Request) -> Answer:
         # Another site could post a form here, but can't send this type without permission (CORS).

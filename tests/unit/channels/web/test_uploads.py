@@ -37,6 +37,11 @@ pytestmark = pytest.mark.slow
 ID = "made-by-page"
 
 
+async def never() -> bool:
+    """The chat is on record."""
+    return False
+
+
 @asynccontextmanager
 async def uploading(
     directory: Path,
@@ -138,7 +143,7 @@ async def _chunks(body: bytes) -> AsyncGenerator[bytes]:
 async def test_files_expire_after_a_day_and_fetched_ones_soon(tmp_path: Path) -> None:
     """Unused uploads do not fill the disk."""
     clock = ManualClock()
-    uploads = Uploads(tmp_path, clock, 100)
+    uploads = Uploads(tmp_path, clock, 100, never)
     await uploads.take("fetched-one", _chunks(b"a"))
     await uploads.take("waiting-one", _chunks(b"b"))
     assert await uploads.content("fetched-one", 9) == b"a"
@@ -151,7 +156,7 @@ async def test_files_expire_after_a_day_and_fetched_ones_soon(tmp_path: Path) ->
     clock.leap(timedelta(seconds=2))
     await uploads.sweep()
     assert names_in(tmp_path) == []
-    await Uploads(None, clock, 100).sweep()
+    await Uploads(None, clock, 100, never).sweep()
 
 
 async def test_waiting_uploads_share_one_bound(
@@ -169,7 +174,7 @@ async def test_waiting_uploads_share_one_bound(
 
 async def test_many_files_at_once_are_all_kept(tmp_path: Path) -> None:
     """A page uploads dropped files in parallel, and none disturbs another."""
-    uploads = Uploads(tmp_path, ManualClock(), 100)
+    uploads = Uploads(tmp_path, ManualClock(), 100, never)
     names = [f"dropped-{number:03}" for number in range(60)]
     async with asyncio.TaskGroup() as group:
         for name in names:
@@ -181,7 +186,7 @@ async def test_many_files_at_once_are_all_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/files/made-by-page", "/messages", "/answers"])
 async def test_a_page_closed_during_an_upload_is_no_error(tmp_path: Path, path: str) -> None:
     """The partial upload is dropped, and no error is raised or logged."""
-    uploads, desk = Uploads(tmp_path, ManualClock(), 100), Desk()
+    uploads, desk = Uploads(tmp_path, ManualClock(), 100, never), Desk()
     context = ChannelContext(
         name="web",
         settings=WebSettings(),
@@ -217,7 +222,7 @@ async def test_uploads_in_progress_share_one_bound(
 ) -> None:
     """They are held in memory, so a hundred uploads can't begin at once; an end makes room."""
     monkeypatch.setattr("channels.web.uploads.MAX_BYTES", 5)
-    uploads = Uploads(tmp_path, ManualClock(), 4)
+    uploads = Uploads(tmp_path, ManualClock(), 4, never)
     has_begun, goes_on = asyncio.Event(), asyncio.Event()
 
     async def slowly() -> AsyncGenerator[bytes]:
@@ -389,7 +394,7 @@ async def test_a_file_that_does_not_fit_on_the_disk_leaves_nothing_there(
     def refuse(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    uploads = Uploads(tmp_path, ManualClock(), 100)
+    uploads = Uploads(tmp_path, ManualClock(), 100, never)
     await uploads.take("first-one", _chunks(b"milk"))
     monkeypatch.setattr("channels.web.uploads.os.fsync", refuse)
     for name in ("first-one", "second-one"):
