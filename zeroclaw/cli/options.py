@@ -20,28 +20,29 @@ class Integer(click.IntRange):
     name = "integer"
 
 
-def with_config(function: C) -> C:
-    """Add `--config`."""
-    return click.option(
-        "--config",
-        callback=noted_path,
-        type=click.Path(readable=False),
-        metavar="PATH",
-        help="The configuration file. Default: $ZEROCLAW_CONFIG, or "
-        "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, or built-in defaults.",
-    )(function)
+with_config = click.option(
+    "--config",
+    callback=noted_path,
+    type=click.Path(readable=False),
+    metavar="PATH",
+    help="The configuration file. Default: $ZEROCLAW_CONFIG, or "
+    "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, or built-in defaults.",
+)
+"""Adds `--config`."""
+_with_data_dir = click.option(
+    "--data-dir",
+    callback=noted_path,
+    type=click.Path(readable=False),
+    metavar="PATH",
+    help="The data directory, instead of the configured one.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""Adds `--json`."""
 
 
 def with_places(function: C) -> C:
     """Add `--config` and `--data-dir`."""
-    data_dir = click.option(
-        "--data-dir",
-        callback=noted_path,
-        type=click.Path(readable=False),
-        metavar="PATH",
-        help="The data directory, instead of the configured one.",
-    )
-    return with_config(data_dir(function))
+    return with_config(_with_data_dir(function))
 
 
 def at_place(function: Callable[..., None]) -> Callable[..., None]:
@@ -53,11 +54,6 @@ def at_place(function: Callable[..., None]) -> Callable[..., None]:
         function(data_place(config, data_dir), **arguments)
 
     return command
-
-
-def as_json(function: C) -> C:
-    """Add `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 def print_result(result: object, lines: Iterable[str], *, as_json: bool) -> None:

@@ -49,7 +49,7 @@ class Checked(Value):
 
 
 class Checking(Value):
-    """A running or queued check: `done` of `total` entries are checked."""
+    """A running or queued check: `done` of `total` entries, at least one, are checked."""
 
     done: int
     total: int
@@ -124,17 +124,13 @@ def _mark(check: Check) -> Html:
         case None:
             return pill("not checked", "quiet")
         case Checking(done=done, total=total):
-            return pill(f"checking {_percent(done, total)} %", "ask")
+            return pill(f"checking {min(99, done * 100 // total)} %", "ask")
         case Checked(verdict=Intact()):
             return pill("intact", "good")
         case Checked():
             return pill("damaged", "bad")
         case _:
             assert_never(check)
-
-
-def _percent(done: int, total: int) -> int:
-    return min(99, done * 100 // total) if total else 0
 
 
 def _checked_at(check: Check) -> tuple[Node, ...]:
@@ -179,7 +175,7 @@ def _verdict(paths: ConsolePaths, chain: Chain) -> Html:
         case None:
             text = f"{counted(chain.last, 'entry', 'entries')}, not checked yet."
         case Checking(done=done, total=total):
-            bar = tag("progress", value=done, max=max(total, 1), aria_label="entries checked")
+            bar = tag("progress", value=done, max=total, aria_label="entries checked")
             progress = f"{done:,} of {total:,} entries are checked."
             return tag("div", tag("p", _mark(chain.check), " ", progress), bar, class_="verdict")
         case Checked(verdict=verdict, at=at):

@@ -224,7 +224,7 @@ def test_chains_show_their_verdict() -> None:
     checks = {
         "n": None,
         "c": Checking(done=50, total=200),
-        "z": Checking(done=0, total=0),
+        "z": Checking(done=0, total=1),
         "w": WHOLE,
         "d": DAMAGED,
     }
