@@ -154,7 +154,8 @@ class Daemon:
             foundation.store,
             on_failed=self._give_up,
             on_written=notifier.notify,
-            on_operators_due=self._wake_operators,
+            # Wakes the task that shows stored notices and requests to operators.
+            on_operators_due=lambda: self.services.channels.wakeup.set(),  # noqa: PLW0108  created below
         )
         self._foundation = replace(foundation, store=store)
         self.services = Services(self._foundation, group)
@@ -178,10 +179,6 @@ class Daemon:
         await self._hooks.stop.wait()
         await self._end()
         raise Stopped
-
-    def _wake_operators(self) -> None:
-        """Wake the task that shows stored notices and requests to operators."""
-        self.services.channels.wakeup.set()
 
     def _give_up(self, error: StoreUnusable) -> None:
         """End the daemon: it can't keep its promises without a store, and its end is noticed."""

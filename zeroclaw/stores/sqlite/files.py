@@ -60,11 +60,6 @@ def primary_code(error: sqlite3.Error) -> int | None:
     return code & _PRIMARY_CODE if isinstance(code, int) else None
 
 
-def is_full(error: sqlite3.Error) -> bool:
-    """Whether there was no space, so that a smaller write may still fit."""
-    return primary_code(error) == sqlite3.SQLITE_FULL
-
-
 def unusable(error: sqlite3.Error | OSError, path: Path) -> StoreUnusable:
     """Return an error that names the fault of `path`, or of the file that failed, and its remedy.
 

@@ -42,7 +42,6 @@ class Reader:
         self._directory = directory
         self._thread = ThreadPoolExecutor(1, "zeroclaw-store-reader")
         self._connections: list[sqlite3.Connection] = []
-        self._inline: sqlite3.Connection | None = None
         self._reads = 0
         self._has_stepped = False
         self._stopping = False
@@ -54,11 +53,10 @@ class Reader:
             StoreUnusable: The file can't be opened.
         """
         await asyncio.get_running_loop().run_in_executor(self._thread, self._open)
-        self._inline = self._connections[1]
 
     def stop(self) -> None:
         """Finish the queued reads, close the connections, end the thread; call it once."""
-        self._stopping, self._inline = True, None
+        self._stopping = True
         self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
 
@@ -76,9 +74,9 @@ class Reader:
         if self._reads % READS_IN_A_ROW == 0:
             await asyncio.sleep(0)  # so that a caller reading row after row lets other tasks run
         try:
-            if self._inline is not None:
+            if not self._stopping:
                 self._has_stepped = False
-                return read(self._inline)
+                return read(self._connections[1])
         except (sqlite3.Error, OSError, OverflowError, TypeError, UnicodeEncodeError):
             pass  # too many steps, a lock (the thread waits for it), or an error the thread reports
         return await self.read(read)

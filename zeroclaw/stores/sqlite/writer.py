@@ -39,7 +39,7 @@ from zeroclaw.store import (
     Trim,
     Write,
 )
-from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, drop_copies, is_full, unusable
+from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, drop_copies, primary_code, unusable
 from zeroclaw.stores.sqlite.statements import apply, empty_log, purge_claims, release_pages, rewrite
 from zeroclaw.value import Value
 
@@ -278,8 +278,8 @@ class Writer:
         except sqlite3.Error as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            if is_full(error) and len(jobs) > 1:
-                # One large blob that does not fit must not fail the other commits.
+            if primary_code(error) == sqlite3.SQLITE_FULL and len(jobs) > 1:
+                # One large blob that does not fit must not fail the other commits, which may.
                 return [it for job in jobs for it in self._write_group(connection, fences, [job])]
             return [(job, unusable(error, self._path)) for job in jobs]
         return answers
