@@ -277,7 +277,13 @@ def open_provider(start: Start, clock: Clock, path: str = ANSWERS) -> Provider:
         open_endpoint=open_endpoint,
         tokenizer=checked.tokenizers.get(path),
     )
-    return plugins.opened(lambda: opener(settings, context), settings.kind, key=key)
+
+    def open_whole() -> Provider:
+        provider = opener(settings, context)
+        _ = provider.facts, provider.stream, provider.aclose  # fails here for what is no provider
+        return provider
+
+    return plugins.opened(open_whole, settings.kind, key=key)
 
 
 def protected_in(roots: places.Places) -> Protected:

@@ -326,6 +326,20 @@ async def test_a_provider_that_cannot_be_opened_is_named(
             await open_foundation(start, Openers(), stack)
 
 
+async def test_what_is_no_provider_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its author forgot to return it (P10)."""
+    (tmp_path / "empty_provider.py").write_text("def opens(settings, context):\n    pass\n")
+    install(tmp_path, monkeypatch, "[zeroclaw.providers]\nempty = empty_provider:opens\n")
+    start = await asyncio.to_thread(start_in, tmp_path)
+    provider = start.config.provider.model_copy(update={"kind": "empty"})
+    start = replace(start, config=start.config.model_copy(update={"provider": provider}))
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ConfigError, match=r"provider\.kind: `empty` can't be opened"):
+            await open_foundation(start, Openers(), stack)
+
+
 async def test_an_impossible_data_directory_is_named_before_the_workspaces(tmp_path: Path) -> None:
     """The workspaces are beside it by default, so it is the one to fix (P10)."""
     start = await asyncio.to_thread(start_in, tmp_path)
