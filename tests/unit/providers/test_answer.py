@@ -27,7 +27,7 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.providers.openai.answer import (
-    MAX_BLOCKS,
+    MAX_BLOCK_CHARS,
     MAX_CALLS,
     MAX_SAID_CHARS,
     THOUGHT_TAGS,
@@ -191,12 +191,26 @@ def test_an_answer_of_more_calls_than_anybody_asks_for_is_broken() -> None:
         assembly.take(fragment("{}", index=most, id_="a", name="f"))
 
 
-def test_an_answer_of_more_blocks_of_reasoning_than_any_model_writes_is_broken() -> None:
-    """Empty ones in a body of 64 MiB would take gigabytes (P9)."""
-    assembly, blocks = Assembly(), [Fields()]
-    assembly.take(delta(reasoning_details=blocks * MAX_BLOCKS))
-    with pytest.raises(StreamBroken, match="more than 65,536 blocks"):
-        assembly.take(delta(reasoning_details=blocks))
+@pytest.mark.parametrize(
+    ("block", "size"),
+    [({}, 64), ({"index": 0, "data": "x" * 1_024}, 1_024), ({"tree": [[{}] * 256]}, 768)],
+    ids=["empty", "data", "tree"],
+)
+def test_an_answer_of_more_reasoning_than_any_model_writes_is_broken(
+    block: Fields, size: int
+) -> None:
+    """Empty blocks, or trees, in a body of 64 MiB would take gigabytes (P9)."""
+    assembly = Assembly()
+    assembly.take(delta(reasoning_details=[block] * (MAX_BLOCK_CHARS // size * 9 // 10)))
+    with pytest.raises(StreamBroken, match="more than 4,194,304 characters of reasoning"):
+        assembly.take(delta(reasoning_details=[block] * (MAX_BLOCK_CHARS // size // 5)))
+
+
+def test_a_value_that_is_sent_again_counts_once() -> None:
+    tree = {"index": 0, "tree": [{}] * 20_000}
+    assembly = Assembly()
+    assembly.take(delta(reasoning_details=[tree] * 100))
+    assert assembly.unsaid_bytes < MAX_BLOCK_CHARS // 50
 
 
 @pytest.mark.parametrize(

@@ -77,15 +77,20 @@ _LONE_LINE = f"\n{LONE_TAG}"
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 MAX_CALLS = 256
 """Most tool calls in one answer; the gate accepts far fewer, and models send a handful."""
-MAX_BLOCKS = 65_536
-"""Most blocks of reasoning in one answer; each takes a hundred times the memory of its `{}`."""
+MAX_BLOCK_CHARS = 4 * 1024 * 1024
+"""Most characters of reasoning in blocks in one answer. The text of such blocks arrives with a name
+for each few letters of it, and is sent as plain text, too."""
+_EMPTY_BLOCK_CHARS = 64  # what it counts for: it takes a hundred times the memory of its `{}`
 MAX_SAID_CHARS = 1024 * 1024
 """Most characters of text, reasoning as text, and calls in one answer, about twice what models can write.
 A text of this length becomes hundreds of messages, which no `/stop` takes back; a call goes back to the
 endpoint with every later request."""
-_BLOCK_BYTES = 64  # a short block of reasoning
 MAX_READ_CHARS = 32 * 1024 * 1024
 """Most characters of incomplete arguments that are parsed for one answer, counting every attempt."""
+
+# ASCII escapes preserve whatever the endpoint sent, unpaired surrogates included. Shared: `json.dumps`
+# with an option builds a new encoder for every value.
+_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class _CallDraft(Struct, kw_only=True):
@@ -112,26 +117,32 @@ class _Block(Struct, kw_only=True):
     """A block of structured reasoning that may still grow.
 
     Attributes:
-        fields: The values that were sent last.
+        fields: The values that were sent last, as JSON, which takes a fraction of the memory.
         pieces: The texts of the fields that are sent in pieces.
     """
 
-    fields: dict[str, object] = field(default_factory=dict[str, object])
+    fields: dict[str, str] = field(default_factory=dict[str, str])
     pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
-    def take(self, fragment: dict[str, object]) -> None:
-        """Add the next fragment."""
+    def take(self, fragment: dict[str, object]) -> int:
+        """Add the next fragment; return how many characters the block grows by, or a few more."""
+        added = 0
         for name, value in fragment.items():
             if name in GROWING_FIELDS and isinstance(value, str):
                 self.pieces.setdefault(name, []).append(value)
                 self.fields[name] = ""
+                added += len(value)
             elif value is not None or name not in self.fields:
-                self.fields[name] = value
+                text = _json(value)
+                added += len(name) + len(text) - len(self.fields.get(name, ""))
+                self.fields[name] = text
+        return added
 
     @property
-    def joined(self) -> dict[str, object]:
-        """The block with its pieces joined."""
-        return self.fields | {name: "".join(texts) for name, texts in self.pieces.items()}
+    def joined(self) -> str:
+        """The block as JSON, with its pieces joined."""
+        texts = self.fields | {name: _json("".join(texts)) for name, texts in self.pieces.items()}
+        return f"{{{','.join(f'{_json(name)}:{text}' for name, text in texts.items())}}}"
 
 
 class _SurrogateJoiner(Struct):
@@ -288,6 +299,7 @@ class Assembly(Struct, eq=False):
     _argument_chars: int = 0
     _said_chars: int = 0
     _blocks: list[_Block] = field(default_factory=list[_Block])
+    _block_chars: int = 0
     _growing: dict[tuple[int, str], _Block] = field(default_factory=dict[tuple[int, str], _Block])
     _pieces: list[str] = field(default_factory=list[str])
     _text: _SurrogateJoiner = field(default_factory=_SurrogateJoiner)
@@ -301,7 +313,7 @@ class Assembly(Struct, eq=False):
     @property
     def unsaid_bytes(self) -> int:
         """About how much is parsed or written at the end; the rest needs only to be joined."""
-        return _BLOCK_BYTES * len(self._blocks) + self._argument_chars
+        return self._block_chars + self._argument_chars
 
     def take_piece(self, data: str) -> bool:
         """Take a raw chunk if it is a piece of text and nothing else; return whether it was."""
@@ -387,11 +399,7 @@ class Assembly(Struct, eq=False):
         if text:
             yield TextDelta(text=text)
         if self._blocks:
-            # ASCII escapes preserve whatever the endpoint sent, unpaired surrogates included.
-            details = tuple(
-                json.dumps(block.joined, separators=(",", ":")) for block in self._blocks
-            )
-            yield ReasoningDelta(details=details)
+            yield ReasoningDelta(details=tuple(block.joined for block in self._blocks))
         yield from (ToolCallReady(call=call) for call in calls)
         yield Finished(reason=reason)
 
@@ -423,17 +431,18 @@ class Assembly(Struct, eq=False):
         encrypted block (seen with OpenAI models behind OpenRouter), hence the type.
 
         Raises:
-            StreamBroken: The answer has too many blocks.
+            StreamBroken: The answer has too much in blocks.
         """
         index, kind = int_at(fragment, "index"), text_at(fragment, "type")
         block = None if index is None else self._growing.get((index, kind))
         if block is None:
-            if len(self._blocks) >= MAX_BLOCKS:
-                message = f"the endpoint sent more than {MAX_BLOCKS:,} blocks in one answer"
-                raise StreamBroken(message)
             block = _Block()
             self._blocks.append(block)
-        block.take(fragment)
+            self._block_chars += _EMPTY_BLOCK_CHARS
+        self._block_chars += block.take(fragment)
+        if self._block_chars > MAX_BLOCK_CHARS:
+            message = f"the endpoint sent more than {MAX_BLOCK_CHARS:,} characters of reasoning"
+            raise StreamBroken(message)
         if index is not None:
             # A fragment that names no type goes on with the newest block of its index.
             self._growing[index, ""] = self._growing[index, kind] = block
@@ -446,7 +455,7 @@ class Assembly(Struct, eq=False):
             draft.id = draft.id or self._counted(id_)
             draft.name = draft.name or self._counted(name)
             if extra := object_at(fragment, "extra_content"):  # Gemini's signature of the call
-                draft.extra = self._counted(json.dumps(extra, separators=(",", ":")))
+                draft.extra = self._counted(_json(extra))
             if is_object(arguments) or is_array(arguments):  # some servers send parsed arguments
                 arguments = json.dumps(arguments, ensure_ascii=False)
             if isinstance(arguments, str):
