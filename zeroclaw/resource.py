@@ -155,6 +155,8 @@ def _port_pattern(port: str) -> str:
 
 def _labels(host: str) -> list[str]:
     """Split a name at its dots; drop the empty root label after a trailing dot."""
+    if len(host) > _MAX_NAME_CHARS + 1:  # a thousand labels would take a tenth of a second
+        raise _no_host()
     labels = _DOTS.split(host)
     return labels[:-1] if len(labels) > 1 and not labels[-1] else labels
 

@@ -1,6 +1,8 @@
 """The notes' needs of a store, over all stores: stored once, ranked, and gone once forgotten."""
 
 import asyncio
+import threading
+import unicodedata
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -74,3 +76,29 @@ async def test_the_same_fact_noted_twice_at_once_is_kept_once(
             for text in ("likes tea", "Likes tea!", "likes  tea"):
                 group.create_task(notes.add(owner, note(text), max_notes=9))
         assert len(await notes.all(owner)) == 1
+
+
+@over_all
+async def test_folding_holds_no_conversation_up(
+    implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes time in the square of a run of marks, and no other thread runs meanwhile (P9)."""
+    on_the_loop, lengths, normalize = set[bool](), list[int](), unicodedata.normalize
+
+    def observed(form: str, text: str) -> str:
+        on_the_loop.add(threading.current_thread() is threading.main_thread())
+        lengths.append(len(text))
+        return normalize(form, text)
+
+    marks = "e" + "\u0301\u0323" * 900
+    async with AsyncExitStack() as stack:
+        notes = Notes(await stack.enter_async_context(implementation.opened(tmp_path, CLOCK)))
+        monkeypatch.setattr("zeroclaw.tools.notes.note.unicodedata.normalize", observed)
+        await notes.add(owner_of(ALONE, ADA), note(f"tea {marks}"), max_notes=9)
+        recollection = Recollection(notes=notes, max_chars=9_000, redact=str)
+        assert await recollection.choose(ALONE, ADA, f"{marks} tea")
+        repeated = await notes.add(owner_of(ALONE, ADA), note(f"TEA {marks}"), max_notes=9)
+    assert repeated != "full"
+    assert not repeated.is_new
+    assert on_the_loop == {False}
+    assert max(lengths) <= 256

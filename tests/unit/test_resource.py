@@ -118,6 +118,17 @@ def test_a_host_is_no_longer_than_the_dns_takes() -> None:
         host_form(".".join(["a" * 60] * 5))
 
 
+def test_a_name_of_too_many_labels_is_refused_before_they_are_encoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of one URL would hold every conversation up for a tenth of a second (P9)."""
+    encoded: list[str] = []
+    monkeypatch.setattr("zeroclaw.resource.idna.encode", lambda label, **_: encoded.append(label))
+    with pytest.raises(ValueError, match="must name a host"):
+        host_form("\u0644." * 1_900)
+    assert encoded == []
+
+
 @pytest.mark.parametrize(
     ("written", "form"),
     [

@@ -4,7 +4,8 @@ Every write of a note changes the count as well, so two writers for one owner ca
 last free place, or the same number.
 """
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Sequence
 from typing import Literal
 
 from zeroclaw.errors import Conflict, ToolFailed
@@ -94,25 +95,26 @@ class Notes:
 
 
 async def plan_additions(
-    reads: Reads, owner: str, notes: Iterable[Note], *, max_notes: int
+    reads: Reads, owner: str, notes: Sequence[Note], *, max_notes: int
 ) -> tuple[tuple[Write, ...], tuple[KeptNote | Literal["full"], ...]]:
     """Return the writes that store notes of an owner, and the result for each note."""
     # Guards all of them: a writer who adds a note also changes the count.
     old_count = await _COUNTS.get(reads, _count_key(owner))
     stored = [note async for note in NOTES.readable(reads, place=owner, state="")]
-    notes_by_gist = {_gist(note): note for note in stored}
+    gists = await asyncio.to_thread(lambda: {note: _gist(note) for note in (*stored, *notes)})
+    notes_by_gist = {gists[note]: note for note in stored}
     last, room = 0 if old_count is None else old_count.last, max_notes - len(stored)
     writes: list[Write] = []
     kept: list[KeptNote | Literal["full"]] = []
     for note in notes:
-        if (duplicate := notes_by_gist.get(_gist(note))) is not None:
+        if (duplicate := notes_by_gist.get(gists[note])) is not None:
             kept.append(KeptNote(note=duplicate, is_new=False))
             continue
         if len(writes) >= room:
             kept.append("full")
             continue
         last += 1
-        numbered = notes_by_gist[_gist(note)] = replace(note, number=last)
+        numbered = notes_by_gist[gists[note]] = replace(note, number=last)
         key, conversation = _key(owner, last), note.conversation
         writes.append(NOTES.put(key, numbered, conversation=conversation, place=owner))
         kept.append(KeptNote(note=numbered, is_new=True))

@@ -86,6 +86,7 @@ def person_of(owner: str) -> str:
 MAX_WORDS = 32
 """Maximum number of words searched for; the longest count, as they tell notes apart best."""
 _QUERY_CHARS = 16_000
+_BLOCK_CHARS = 256  # normalised at a time
 _INFIX_CHARS, _PREFIX_CHARS = 4, 3
 # Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean don't put spaces between words, or not
 # where a search would need them. They are searched by pairs of neighbouring characters, as most
@@ -102,9 +103,16 @@ def gist(text: str) -> str:
 
     Nor does the composition of letters. Empty for a text that consists of signs only.
     """
-    # Folding can undo the composition (Unicode Standard, section 3.13, D146).
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    # Composing takes time in the square of a run of marks, and no other thread runs meanwhile.
+    plain = "".join(
+        _folded(text[at : at + _BLOCK_CHARS]) for at in range(0, len(text), _BLOCK_CHARS)
+    )
     return " ".join(filter(None, (word.strip(_PUNCTUATION) for word in plain.split())))
+
+
+def _folded(text: str) -> str:
+    # Folding can undo the composition (Unicode Standard, section 3.13, D146).
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def matching(notes: Sequence[Note], words: str) -> tuple[Note, ...]:
