@@ -5,6 +5,7 @@ import threading
 import unicodedata
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -85,7 +86,7 @@ async def test_folding_holds_no_conversation_up(
     """It takes time in the square of a run of marks, and no other thread runs meanwhile (P9)."""
     on_the_loop, lengths, normalize = set[bool](), list[int](), unicodedata.normalize
 
-    def observed(form: str, text: str) -> str:
+    def observed(form: Literal["NFKC"], text: str) -> str:
         on_the_loop.add(threading.current_thread() is threading.main_thread())
         lengths.append(len(text))
         return normalize(form, text)

@@ -122,11 +122,9 @@ def test_a_name_of_too_many_labels_is_refused_before_they_are_encoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those of one URL would hold every conversation up for a tenth of a second (P9)."""
-    encoded: list[str] = []
-    monkeypatch.setattr("zeroclaw.resource.idna.encode", lambda label, **_: encoded.append(label))
+    monkeypatch.delattr("zeroclaw.resource.idna.encode")
     with pytest.raises(ValueError, match="must name a host"):
         host_form("\u0644." * 1_900)
-    assert encoded == []
 
 
 @pytest.mark.parametrize(

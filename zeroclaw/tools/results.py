@@ -5,7 +5,6 @@ result. Only results of the same conversation can be read; an id of another one 
 didn't exist. The call's only resource is `results:<conversation>`.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
 from pydantic import Field
@@ -68,6 +67,7 @@ def tools(find: Find, answer_chars: Callable[[], int] = lambda: 20_000) -> tuple
         return arguments.model_copy(update={"limit": arguments.limit or max_chars})
 
     share = FairShare("earlier results", at_once=2)  # a whole one may take 50 MB
+    searches = FairShare("searches of results", at_once=2)
 
     async def handler(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
         async with share.slot(context.conversation):
@@ -79,7 +79,8 @@ def tools(find: Find, answer_chars: Callable[[], int] = lambda: 20_000) -> tuple
             if offset and offset >= len(text):
                 fault = f"offset: {offset} is past the end of {counted(len(text), 'character')}"
                 return ToolOutput(text=fault, is_error=True)
-            shown = await asyncio.to_thread(matches if arguments.word else piece, text, arguments)
+            show = matches if arguments.word else piece
+            shown = await searches.run(context.conversation, lambda: show(text, arguments))
             return ToolOutput(text=shown, untrusted=not result.trusted)
 
     return (

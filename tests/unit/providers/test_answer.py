@@ -193,7 +193,11 @@ def test_an_answer_of_more_calls_than_anybody_asks_for_is_broken() -> None:
 
 @pytest.mark.parametrize(
     ("block", "size"),
-    [({}, 64), ({"index": 0, "data": "x" * 1_024}, 1_024), ({"tree": [[{}] * 256]}, 768)],
+    [
+        (Fields(), 64),
+        (Fields(index=0, data="x" * 1_024), 1_024),
+        (Fields(tree=[Fields()] * 256), 768),
+    ],
     ids=["empty", "data", "tree"],
 )
 def test_an_answer_of_more_reasoning_than_any_model_writes_is_broken(
@@ -207,8 +211,7 @@ def test_an_answer_of_more_reasoning_than_any_model_writes_is_broken(
 
 
 def test_a_value_that_is_sent_again_counts_once() -> None:
-    tree = {"index": 0, "tree": [{}] * 20_000}
-    assembly = Assembly()
+    assembly, tree = Assembly(), Fields(index=0, tree=[Fields()] * 20_000)
     assembly.take(delta(reasoning_details=[tree] * 100))
     assert assembly.unsaid_bytes < MAX_BLOCK_CHARS // 50
 

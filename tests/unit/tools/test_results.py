@@ -1,13 +1,16 @@
 """Reading on in a result that was cut: by offset, by word, and only in one's own conversation."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import SupportsIndex
 
 import pytest
 
 from tests.fakes.loop_steps import loop_steps
+from tests.fakes.manual_clock import ManualClock
 from tests.fakes.plain_tool import tool_context
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
@@ -175,6 +178,33 @@ async def test_a_conversation_reads_one_result_at_a_time() -> None:
     async with asyncio.TaskGroup() as group:
         for name in "abcd":
             group.create_task(made.run(made.check({"id": name, "word": "t"}), CONTEXT))
+
+
+async def test_a_search_that_was_given_up_keeps_its_thread_until_it_ends() -> None:
+    """Otherwise a conversation that is stopped again and again would fill every thread (P9)."""
+    go_on, started = threading.Event(), threading.Semaphore(0)
+    searching: list[object] = []
+
+    class SlowText(str):
+        __slots__ = ()
+
+        def __getitem__(self, place: SupportsIndex | slice, /) -> str:
+            searching.append(place)
+            started.release()
+            go_on.wait()
+            return super().__getitem__(place)
+
+    made = tool(SlowText("text"))
+    async with asyncio.TaskGroup() as group:
+        given_up = group.create_task(read(made, word="t", lines=0))
+        await asyncio.to_thread(started.acquire)
+        given_up.cancel()
+        later = group.create_task(read(made, word="t", lines=0))
+        await ManualClock().settle()
+        at_once = (given_up.cancelled(), later.done(), len(searching))
+        go_on.set()
+    assert at_once == (True, False, 1)
+    assert later.result().text.startswith("[offset 0]")
 
 
 async def test_a_word_that_is_not_there_is_reported() -> None:
