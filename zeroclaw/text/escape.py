@@ -38,10 +38,10 @@ _UNSEEN = re.compile(
 
 
 # What the Markdown of the page and the console removes: escapes, inline marks, link targets, marks
-# at the start of a line, and lines that are a fence or a rule.
+# at the start of a line, and lines that are a fence or a rule. No run of blanks is tried twice.
 _MARKUP = re.compile(
-    r"^[ \t>]*(?:(?:`{3,}|~{3,})[^\n]*|(?:[-*_][ \t]*){3,}|[-+:| \t]+)$"
-    r"|^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|\#{1,6})(?:[ \t]+|$))+|\\$|\\(?=[!-/:-@\[-`{-~])"
+    r"^[ \t>]*+(?:(?:`{3,}|~{3,})[^\n]*|(?:[-*_][ \t]*+){3,}|[-+:| \t]*+(?<=[-+:| \t]))$"
+    r"|^[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)]|\#{1,6})(?:[ \t]++|$))+|\\$|\\(?=[!-/:-@\[-`{-~])"
     r"|[*`]|__|~~|\]\([^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)*\)|[\[\]<>|]|(?<!\w)_|_(?!\w)",
     re.MULTILINE,
 )

@@ -218,7 +218,8 @@ def without_controls(text: str) -> str:
 
 def quoted(text: str, *, limit_chars: int = 200) -> str:
     """Return untrusted text in backticks, on one line, escaped and capped."""
-    escaped = escape_invisible(text).replace("`", "'")
+    # Twice the limit, as a line end of two characters becomes one.
+    escaped = escape_invisible(text[: 2 * limit_chars + 2]).replace("`", "'")
     line = "".join(letter if letter.isprintable() else " " for letter in escaped)
     return f"`{shortened(line, limit_chars)}`"
 

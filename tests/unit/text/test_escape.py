@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.redact import CHECKED, folded
-from zeroclaw.text.escape import escape_for_model, escape_invisible, without_mark_signs
+from zeroclaw.text.escape import (
+    escape_for_model,
+    escape_invisible,
+    without_mark_signs,
+    without_markup,
+)
 
 DRAWN = (
     "ARABIC NUMBER", "ARABIC SIGN", "ARABIC FOOTNOTE", "ARABIC END", "ARABIC DISPUTED",
@@ -103,3 +108,10 @@ def test_without_its_signs_a_text_has_none_that_reads_as_one_of_a_true_mark(text
     assert without_mark_signs(shown) == shown
     left = re.compile("[✅✔☑🗸🗹🮱✓◷\U0001f550-\U0001f567\ufe0e\ufe0f]")
     assert left.sub("", shown) == left.sub("", text)
+
+
+@pytest.mark.parametrize("blanks", [" ", "\t ", "> "])
+def test_no_run_of_blanks_is_tried_twice(blanks: str) -> None:
+    """In an answer that a channel renders, one would hold every conversation up for minutes (P9)."""
+    line = f"{blanks * 100_000}x"
+    assert without_markup(line) == line.replace(">", "")

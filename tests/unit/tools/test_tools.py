@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from tests.fakes.loop_steps import calls_made
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tools import (
     ModelSchema,
@@ -148,3 +149,9 @@ def test_one_is_not_many() -> None:
         "1 byte",
         "1,200 bytes",
     ]
+
+
+def test_only_the_quoted_part_of_a_text_is_escaped() -> None:
+    """The line about a call may quote an argument of a hundred thousand invisible characters (P9)."""
+    assert calls_made(lambda: quoted("\u202e" * 100_000)) < 10_000
+    assert quoted("\r\n" * 200 + "x") == f"`{' ' * 199}…`"
