@@ -57,12 +57,6 @@ def leave_network() -> bool:
     return any(unshare(flags) == 0 for flags in (NEW_USER | NEW_NETWORK, NEW_NETWORK))
 
 
-def read(request: ReadRequest, data: bytes) -> Reply:
-    """Return the result of reading a file."""
-    reader = _READERS.get(request.reader)
-    return Reply(failed="there is no reader for it") if reader is None else reader(data, request)
-
-
 def main() -> None:
     """Read one file and answer."""
     leave_network()
@@ -75,14 +69,12 @@ def main() -> None:
     logging.disable()
     request = decode(ReadRequest, sys.stdin.buffer.readline())
     try:
-        line = line_of(read(request, sys.stdin.buffer.read()))
+        line = line_of(_READERS[request.reader](sys.stdin.buffer.read(), request))
     except (MemoryError, RecursionError):
         line = line_of(Reply(failed=TOO_LARGE))
     with os.fdopen(answers, "wb") as stream:
         stream.write(line)
-    # `os._exit` skips exit handlers that libraries registered.
-    sys.stdout.flush()
-    os._exit(0)
+    os._exit(0)  # without the exit handlers that libraries registered
 
 
 if __name__ == "__main__":

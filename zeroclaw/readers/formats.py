@@ -66,11 +66,6 @@ _RIFF_TYPES = {
 }
 _MP4 = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
 _MP4_AUDIO = replace(_MP4, media_type="audio/mp4")
-_AUDIO_OR_VIDEO = frozenset(
-    known.label
-    for known in (*(found for _, found in _MAGIC), *_RIFF_TYPES.values(), _MP4)
-    if "audio" in known.label or "video" in known.label
-)
 _TABLES = (".csv", ".tsv", ".tab")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # C0 controls that text never contains; tab, line breaks, form feed, backspace and escape may occur.
@@ -106,7 +101,7 @@ def recognise(data: bytes, name: str) -> Format:
 
 def is_audio_or_video(label: str) -> bool:
     """Whether a format with this label is audio or video, which takes a transcriber."""
-    return label in _AUDIO_OR_VIDEO
+    return "audio" in label or "video" in label
 
 
 def _is_text(head: bytes) -> bool:

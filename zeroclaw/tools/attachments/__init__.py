@@ -11,7 +11,6 @@ and images are not read, because their readers are large and old.
 """
 
 import asyncio
-import hashlib
 import os
 import signal
 import sys
@@ -31,7 +30,6 @@ from zeroclaw.host.processes import OutputCaps, ProcessEnd, Recorder
 from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
 from zeroclaw.readers.formats import is_audio_or_video, recognise
 from zeroclaw.readers.replies import ReadRequest, Reply, line_of, parse_reply
-from zeroclaw.recent import Recent
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Tool, ToolContext, ToolOutput
 from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, read_spec, without_controls
@@ -46,8 +44,6 @@ NAME_CHARS = 80
 READ_AT_ONCE = 4
 """Files read at the same time, one per conversation; further calls wait. Each file is held in memory,
 and each process may use the whole memory limit."""
-CACHED_REPLIES = 32
-"""Reader replies that are cached, so that a model that repeats itself starts no process."""
 _OVERHEAD_S = 20.0  # for starting, killing and cleaning up, on top of the reading
 _HEAD_CHARS = 700  # reserved in an answer for all but the piece itself
 _MAX_ROWS = 1_000
@@ -146,9 +142,6 @@ class _Files(Struct, eq=False):
         default_factory=lambda: FairShare("files that came", at_once=READ_AT_ONCE)
     )
     _tested: System | Broken | None = None
-    _answers: Recent[tuple[bytes, ReadRequest], Reply] = field(
-        default_factory=lambda: Recent(CACHED_REPLIES)
-    )
 
     @property
     def _max_chars(self) -> int:
@@ -203,21 +196,14 @@ class _Files(Struct, eq=False):
             limit=chars or self._max_chars,
             rows=arguments.limit or _MAX_ROWS,
         )
-        reply = await self._answer(request, content, context)
+        reply = await self._reply(request, content, context)
         if reply.failed:
             return ToolOutput(text=f"{head}: {without_controls(reply.failed)}", is_error=True)
         about = without_controls(reply.about)
         text = without_controls(reply.text)
         return ToolOutput(text=f"{head}; {about}:\n{text}" if text else f"{head}; {about}")
 
-    async def _answer(self, request: ReadRequest, content: bytes, context: ToolContext) -> Reply:
-        """Return the reader's reply to this request, from the cache if possible."""
-        key = ((await asyncio.to_thread(hashlib.sha256, content)).digest(), request)
-        reply = self._answers.pop(key, None) or await self._read(request, content, context)
-        self._answers[key] = reply
-        return reply
-
-    async def _read(self, request: ReadRequest, content: bytes, context: ToolContext) -> Reply:
+    async def _reply(self, request: ReadRequest, content: bytes, context: ToolContext) -> Reply:
         """Have a child process read the file; fail with the reason if it gives no reply."""
         settings = self.settings
         # It may compute all the time.
