@@ -8,7 +8,7 @@ from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.context import tokens
 from zeroclaw.context.assembly import reserve_of
-from zeroclaw.context.compaction import UNKNOWN_WINDOW
+from zeroclaw.context.compaction import MAX_SUMMARY, UNKNOWN_WINDOW
 from zeroclaw.context.tokens import Scale
 from zeroclaw.errors import ContextOverflow, StreamBroken
 from zeroclaw.foreign import Raised, call
@@ -23,6 +23,10 @@ from zeroclaw.provider import (
 )
 from zeroclaw.redact import Redactor
 from zeroclaw.value import Struct, Value, field, replace
+
+MAX_ANSWER_CHARS = 5 * MAX_SUMMARY
+"""The part of an answer that is returned, more than is kept of any. What follows takes milliseconds on
+the event loop for each thousand characters, and a model may repeat itself a million times."""
 
 
 class ModelRecord(Struct, eq=False):
@@ -119,11 +123,13 @@ async def complete(model: Model, request: ModelRequest) -> tuple[AssistantMessag
 
     async with model.slots:
         outcome = await call(read)
-    answer = AssistantMessage(content=model.redactor.redact("".join(texts)), finish_reason=reason)
+    text = await asyncio.to_thread(model.redactor.redact, "".join(texts))
+    answer = AssistantMessage(content=text, finish_reason=reason)
     if isinstance(outcome, Raised):
         usage = broken_off(outcome, usage, answer)
     elif not usage.output_tokens:
         usage += Usage(output_tokens=tokens.of_text(answer.content))
     if usage.total_tokens and not usage.input_tokens:
         usage += estimated_input(request)
+    answer = replace(answer, content=text[:MAX_ANSWER_CHARS])
     return (outcome if isinstance(outcome, Raised) else answer), usage
