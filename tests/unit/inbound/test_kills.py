@@ -1,7 +1,8 @@
 """Messages while an answer is being written, whole or in pieces, and a kill after each commit."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,11 @@ async def deliver(house: House, envelopes: list[Envelope]) -> None:
             admission.cancel()
 
 
-async def lives(
+@asynccontextmanager
+async def living(
     world: World, messages: Said, envelopes: list[Envelope] | None = None
-) -> list[Envelope]:
-    """One process, from its start until nothing more happens; returns what it did not take."""
+) -> AsyncGenerator[tuple[House, list[Envelope]]]:
+    """One process, in which nothing more happens, and the events that it did not take."""
     world.look.hold = asyncio.Event()
     async with world.running() as house:
         if envelopes is None:
@@ -67,7 +69,7 @@ async def lives(
         await house.settle()
         for _ in range(4):
             await house.advance(AFTER_START_S)
-    return envelopes
+        yield house, envelopes
 
 
 async def killed_after_each_commit(
@@ -80,11 +82,10 @@ async def killed_after_each_commit(
         world.configure(channels={"chat": settings})
         world.model.will(asks_for(("look", "{}")), *[says("ok")] * 9)
         killed_after(world, number)
-        envelopes = await lives(world, messages)
-        was_killed = len(world.store.commits) == number
+        async with living(world, messages) as (_, envelopes):
+            was_killed = len(world.store.commits) == number
         world.store.heal()
-        await lives(world, messages, envelopes)
-        async with world.running() as house:
+        async with living(world, messages, envelopes) as (house, _):
             states = {row.state for row in await house.rows(RowKind.INBOX)}
             assert states <= {"answered", "joined", "stopped"}, states
             await check(house)
