@@ -22,15 +22,23 @@ def mutant(module: ModuleType, fragment: str, replacement: str) -> Mapping[str, 
     source = inspect.getsource(module)
     assert source.count(fragment) == 1, f"{source.count(fragment)} times: {fragment}"
     planted = functions_of(ast.parse(source.replace(fragment, replacement)))
-    real = functions_of(ast.parse(source))
-    changed = {name for name in real if ast.dump(real[name]) != ast.dump(planted[name])}
+    real, called = _room(module.__name__, source)
+    changed = {name for name in real if real[name] != ast.dump(planted[name])}
     assert changed, f"in no function: {fragment}"
-    unreached = changed - reached(source, words_beside(module.__name__))
+    unreached = changed - called
     assert not unreached, f"nothing calls {', '.join(unreached)}"
     functions = dict(vars(module))
     body = ast.Module(body=[*planted.values()], type_ignores=[])
     exec(compile(body, f"mutant of {module.__name__}", "exec"), functions)
     return functions
+
+
+@cache  # a room has dozens of mutants, and takes ten times as long to read as one of them
+def _room(name: str, source: str) -> tuple[Mapping[str, str], AbstractSet[str]]:
+    """Return a module's functions, each with its dumped tree, and the names of those called."""
+    functions = functions_of(ast.parse(source))
+    trees = {function: ast.dump(tree) for function, tree in functions.items()}
+    return trees, reached(source, words_beside(name))
 
 
 def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
