@@ -14,7 +14,14 @@ from zeroclaw.channel import Capabilities, Card, CardCall, Ending, Outcome
 from zeroclaw.delivery.account import Account, Markdown, Screen
 from zeroclaw.delivery.live import DraftHandle, Live, NewDraft
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import ApprovalCard, Item, TextPost, Uncertainty, outbox_row
+from zeroclaw.delivery.rows import (
+    ApprovalCard,
+    DraftRemainder,
+    Item,
+    TextPost,
+    Uncertainty,
+    outbox_row,
+)
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import RateLimited, RecordUnreadable
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Reads, Row, RowKind, Write
@@ -91,9 +98,10 @@ class Rig:
         for put in puts:
             self.outbox.announce(put)
 
-    async def deliver(self, put: Put) -> None:
-        """Commit a row, and wait until it has ended."""
-        await self.commit(put)
+    async def deliver(self, put: Put, left: DraftRemainder | None = None) -> None:
+        """Commit a row, hand it over with what its draft left, and wait until it has ended."""
+        await commit(self.store, put)
+        self.outbox.announce(put, left)
         await self.outbox.ended(put.key)
 
     async def row(self, put: Put) -> Row:

@@ -68,6 +68,12 @@ from zeroclaw.value import replace
 LOST = Uncertainty(may_stand=True)
 
 
+async def send_unrecorded(rig: Rig, put: Put, *, number: int = 0, text: str = "dra") -> None:
+    """Send a message of the draft of a final, which nothing records, as before a kill."""
+    message = Markdown(text=text, key=message_key(turn_of(put.key), number), draft=True)
+    await rig.accounts["chat"].post(rig.channel.address(), message)
+
+
 async def test_a_long_final_edits_what_is_there_and_sends_the_rest() -> None:
     """Each result is committed before the next call (S2-20)."""
     async with running(platform()) as rig:
@@ -182,9 +188,7 @@ async def test_what_the_draft_learned_late_is_used() -> None:
     async with running(platform()) as rig:
         refs = await posted(rig, "dra")
         put = final(rig, "drawn")
-        await commit(rig.store, put)
-        rig.outbox.announce(put, DraftRemainder(refs=refs))
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put, DraftRemainder(refs=refs))
         assert seen(rig.channel) == ["drawn"]
         assert delivery_points(rig) == [DurablePoint.REF_KNOWN, DurablePoint.DELIVERED]
 
@@ -193,9 +197,7 @@ async def test_a_lost_draft_makes_the_final_a_possible_repeat() -> None:
     """The message says that it may be a repeat (P1)."""
     async with running(platform(PLAIN_SENDS)) as rig:
         put = final(rig, "done")
-        await commit(rig.store, put)
-        rig.outbox.announce(put, DraftRemainder(uncertainty=LOST))
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put, DraftRemainder(uncertainty=LOST))
         assert seen(rig.channel) == ["done" + catalogue.POSSIBLE_REPEAT.en]
 
 
@@ -212,13 +214,8 @@ async def test_a_lost_message_of_the_draft_is_found_by_its_key(
     """Where the platform knows our keys no fragment stays (P1)."""
     async with running(platform()) as rig:
         put = final(rig, text)
-        to, turn = rig.channel.address(), turn_of(put.key)
-        await rig.accounts["chat"].post(
-            to, Markdown(text=draft, key=message_key(turn, 0), draft=True)
-        )
-        await commit(rig.store, put)
-        rig.outbox.announce(put, DraftRemainder(uncertainty=LOST))
-        await rig.outbox.ended(put.key)
+        await send_unrecorded(rig, put, text=draft)
+        await rig.deliver(put, DraftRemainder(uncertainty=LOST))
         assert seen(rig.channel) == left
 
 
@@ -235,9 +232,7 @@ async def test_a_lost_message_that_the_final_does_not_need_is_taken_away(
         refs = tuple(shown.ref for shown in rig.channel.standing(to))
         for deleted in refs[stand:2]:
             rig.channel.lose(deleted)
-        await commit(rig.store, put)
-        rig.outbox.announce(put, DraftRemainder(refs=refs[:stand], uncertainty=LOST, posted=2))
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put, DraftRemainder(refs=refs[:stand], uncertainty=LOST, posted=2))
         assert seen(rig.channel) == parts
 
 
@@ -246,9 +241,7 @@ async def test_of_a_blank_final_nothing_is_shown(uncertainty: Uncertainty) -> No
     """No platform takes a message without words; the operator has nothing to do (P6)."""
     async with running(platform()) as rig:
         put = final(rig, " \n")
-        await commit(rig.store, put)
-        rig.outbox.announce(put, DraftRemainder(refs=(), uncertainty=uncertainty, posted=0))
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put, DraftRemainder(refs=(), uncertainty=uncertainty, posted=0))
         assert (seen(rig.channel), (await rig.row(put)).state) == ([], "delivered")
 
 
@@ -314,9 +307,7 @@ async def test_a_begun_final_that_another_writer_changed_is_read_and_looked_up()
     async with running(platform(LOOKING)) as rig:
         put = final(rig, "done", begun=True)
         await commit(rig.store, put)
-        await commit(rig.store, put)
-        rig.outbox.announce(put, DraftRemainder())
-        await rig.outbox.ended(put.key)
+        await rig.deliver(put, DraftRemainder())
         assert seen(rig.channel) == ["done"]
         assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
 
@@ -761,10 +752,7 @@ async def test_a_draft_that_died_with_its_process_leaves_no_fragment() -> None:
     store, channel = MemoryStore(), platform()
     async with running(channel, store=store) as rig:
         put = final(rig, "drawn")
-        key = message_key(turn_of(put.key), 0)
-        await rig.accounts["chat"].post(
-            channel.address(), Markdown(text="dra", key=key, draft=True)
-        )
+        await send_unrecorded(rig, put)
         await commit(store, put)
     async with running(channel, store=store) as rig:
         await rig.outbox.resume()
@@ -778,10 +766,7 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
     async with running(channel, store=store) as rig:
         put = final(rig, "drawn")
         turn = turn_of(put.key)
-        key = message_key(turn, 0)
-        await rig.accounts["chat"].post(
-            channel.address(), Markdown(text="dra", key=key, draft=True)
-        )
+        await send_unrecorded(rig, put)
     async with running(channel, store=store) as rig:
 
         async def on_ref(ref: MessageRef) -> None:
@@ -873,10 +858,7 @@ async def test_an_unrecorded_message_is_found_after_a_recorded_one_was_deleted()
         refs = await posted(rig, "d")
         put = final(rig, "drawn", refs=refs)
         channel.lose(refs[0])
-        key = message_key(turn_of(put.key), 1)
-        await rig.accounts["chat"].post(
-            channel.address(), Markdown(text="dra", key=key, draft=True)
-        )
+        await send_unrecorded(rig, put, number=1)
         await commit(store, put)
     async with running(channel, store=store) as rig:
         await rig.outbox.resume()

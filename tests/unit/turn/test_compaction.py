@@ -222,16 +222,19 @@ async def test_a_summary_that_was_cut_off_replaces_nothing(
         assert await summaries(house) == []
 
 
+async def receipt_of_a_look(house: House, world: World) -> str:
+    """Let Ada's model call its tool once."""
+    world.model.will(LOOKS, says("seen"))
+    await house.say("look")
+    journal = await house.journal()
+    (finished,) = [entry for entry in journal if isinstance(entry, entries.CallFinished)]
+    return finished.receipt
+
+
 async def test_a_receipt_of_a_result_that_was_summed_up_is_still_true(world: World) -> None:
     """In the answer of a later process, and for its verification (P7)."""
     async with world.running() as house:
-        world.model.will(LOOKS, says("seen"))
-        await house.say("look")
-        (token,) = [
-            entry.receipt
-            for entry in await house.journal()
-            if isinstance(entry, entries.CallFinished)
-        ]
+        token = await receipt_of_a_look(house, world)
         world.model.will(says("State: looked."))
         await house.say("/compact")
     async with world.running() as house:
@@ -246,13 +249,7 @@ async def test_a_receipt_of_a_result_that_was_summed_up_is_still_true(world: Wor
 async def test_a_receipt_from_before_a_summary_is_this_runs_own(world: World) -> None:
     """Though its conversation was closed since and is read from the summary on; with its line. P7."""
     async with world.running() as house:
-        world.model.will(LOOKS, says("seen"))
-        await house.say("look")
-        (token,) = [
-            entry.receipt
-            for entry in await house.journal()
-            if isinstance(entry, entries.CallFinished)
-        ]
+        token = await receipt_of_a_look(house, world)
         world.model.will(says(f"Now: {token}"))
         await house.say("show it")
         (shown,) = house.receipts()
@@ -270,13 +267,7 @@ async def test_a_receipt_from_before_a_summary_is_this_runs_own(world: World) ->
 async def test_a_stop_while_receipts_are_read_makes_none_of_them_false(world: World) -> None:
     """Only the audit knows them after a summary, and a stop may come while it is read (P7)."""
     async with world.running() as house:
-        world.model.will(LOOKS, says("seen"))
-        await house.say("look")
-        (token,) = [
-            entry.receipt
-            for entry in await house.journal()
-            if isinstance(entry, entries.CallFinished)
-        ]
+        token = await receipt_of_a_look(house, world)
         world.model.will(says("State: looked."))
         await house.say("/compact")
         await house.advance(KEPT_S + LOOK_S)
