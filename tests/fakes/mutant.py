@@ -9,6 +9,10 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,6 +35,20 @@ def mutant(module: ModuleType, fragment: str, replacement: str) -> Mapping[str, 
     body = ast.Module(body=[*planted.values()], type_ignores=[])
     exec(compile(body, f"mutant of {module.__name__}", "exec"), functions)
     return functions
+
+
+def find_the_fault(mutated: type[RuleBasedStateMachine]) -> None:
+    """Search until a promise of a machine over a mutant breaks."""
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(
+            mutated,
+            settings=settings(
+                max_examples=10_000,  # it stops at the first that breaks a promise
+                derandomize=True,
+                database=None,
+                phases=[Phase.generate],
+            ),
+        )
 
 
 @cache  # a room has dozens of mutants, and takes ten times as long to read as one of them

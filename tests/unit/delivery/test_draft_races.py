@@ -3,10 +3,8 @@
 from typing import cast
 
 import pytest
-from hypothesis import Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
-from tests.fakes.mutant import mutant
+from tests.fakes.mutant import find_the_fault, mutant
 from tests.unit.delivery.draft_world import Paced, Step, World
 from zeroclaw.delivery import draft as room
 from zeroclaw.delivery import pacing
@@ -126,19 +124,6 @@ PACING_MUTANTS = [
         id="no interval",
     ),
 ]
-
-
-def find_the_fault(mutated: type[World]) -> None:
-    with pytest.raises(AssertionError):
-        run_state_machine_as_test(
-            mutated,
-            settings=settings(
-                max_examples=10_000,  # it stops at the first that breaks a promise
-                derandomize=True,
-                database=None,
-                phases=[Phase.generate],
-            ),
-        )
 
 
 @pytest.mark.parametrize(("fragment", "replacement"), MUTANTS)

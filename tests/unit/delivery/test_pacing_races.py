@@ -5,17 +5,10 @@ from collections.abc import Callable
 from typing import ClassVar, cast
 
 import pytest
-from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from tests.fakes.mutant import mutant
+from tests.fakes.mutant import find_the_fault, mutant
 from tests.unit.delivery.pacing_play import limited
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
@@ -356,13 +349,4 @@ def test_every_promise_bites(fragment: str, replacement: str) -> None:
     class Mutated(World):
         step = staticmethod(cast("Step", mutant(pacing, fragment, replacement)["step"]))
 
-    with pytest.raises(AssertionError):
-        run_state_machine_as_test(
-            Mutated,
-            settings=settings(
-                max_examples=10_000,  # it stops at the first that breaks a promise
-                derandomize=True,
-                database=None,
-                phases=[Phase.generate],
-            ),
-        )
+    find_the_fault(Mutated)
