@@ -7,7 +7,8 @@ a sentence that a reader of German would get in English.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -117,13 +118,19 @@ def places(node: ast.AST, path: str) -> Iterator[tuple[str, ast.AST]]:
                 yield path, child
 
 
-def sentences() -> Iterator[tuple[str, str]]:
-    """Every text of the rooms, with where it stands."""
-    for room in ROOMS:
-        for file in sorted((ROOT / "zeroclaw" / room).rglob("*.py")):
-            path = file.relative_to(ROOT / "zeroclaw").as_posix()
-            tree = ast.parse(file.read_text(encoding="utf-8"))
-            yield from ((place, text) for place, node in places(tree, path) for text in texts(node))
+@cache
+def sentences() -> Sequence[tuple[str, str]]:
+    """Every text of the rooms, with where it stands; read once, by the worker that needs it."""
+    return [
+        (place, text)
+        for room in ROOMS
+        for file in sorted((ROOT / "zeroclaw" / room).rglob("*.py"))
+        for place, node in places(
+            ast.parse(file.read_text(encoding="utf-8")),
+            file.relative_to(ROOT / "zeroclaw").as_posix(),
+        )
+        for text in texts(node)
+    ]
 
 
 def is_elsewhere(place: str) -> bool:
