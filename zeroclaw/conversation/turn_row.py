@@ -1,7 +1,5 @@
 """The row of a turn: its item, and the messages of its draft so far."""
 
-from collections.abc import Callable
-
 from zeroclaw.conversation.inbox import Item
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, DraftRemainder, TextPost
@@ -85,43 +83,27 @@ async def open_drafts(source: Rows) -> tuple[MessageRef, ...]:
     return tuple([ref async for turn in turns for ref in turn.refs])
 
 
-async def record_ref(store: Store, fence: Fence, turn: TurnId, ref: MessageRef) -> None:
-    """Record a message that the draft has posted.
-
-    Raises:
-        Conflict: Other writers kept changing the row.
-        Fenced: Another holder has since leased the conversation.
-    """
-    await _change(store, fence, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
-
-
-async def mark_send(store: Store, fence: Fence, turn: TurnId, mark: str) -> None:
-    """Record that the draft is about to post a message, or that the post failed.
+async def record_send(store: Store, fence: Fence, turn: TurnId, message: MessageRef | str) -> None:
+    """Record a message that the turn's draft posts.
 
     Args:
         store: The store with the turn's row.
         fence: The fence of the turn's conversation.
         turn: The turn that the draft belongs to.
-        mark: The mark for looking the message up; empty if the post failed.
+        message: Before the post the mark for looking the message up; then the message, or an empty
+            mark if the post failed.
 
     Raises:
         Conflict: Other writers kept changing the row.
         Fenced: Another holder has since leased the conversation.
     """
-    await _change(
-        store, fence, turn, DurablePoint.HOUSEKEEPING, lambda row: replace(row, sending=mark)
-    )
 
-
-async def _change(
-    store: Store,
-    fence: Fence,
-    turn: TurnId,
-    point: DurablePoint,
-    change: Callable[[TurnRow], TurnRow],
-) -> None:
     async def plan(reads: Reads) -> tuple[Commit, None]:
-        changed, conversation = change(await TURNS.need(reads, turn)), fence.conversation
+        row, conversation = await TURNS.need(reads, turn), fence.conversation
+        if isinstance(message, str):
+            changed, point = replace(row, sending=message), DurablePoint.HOUSEKEEPING
+        else:
+            changed, point = row.with_ref(message), DurablePoint.REF_KNOWN
         writes = (turn_put(changed), *await _final(reads, changed))
         return Commit(point=point, conversation=conversation, fence=fence, writes=writes), None
 

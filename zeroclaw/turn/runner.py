@@ -9,6 +9,7 @@ it fails, with a note for its person (S4-19).
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import TypeGuard
 
 from zeroclaw.context.composer import Composer, RequestOwner
@@ -24,7 +25,7 @@ from zeroclaw.conversation.inbox import (
     item_put,
     said_by,
 )
-from zeroclaw.conversation.turn_row import TURNS, TurnRow, mark_send, record_ref, turn_put
+from zeroclaw.conversation.turn_row import TURNS, TurnRow, record_send, turn_put
 from zeroclaw.delivery.live import NewDraft
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.events import TurnStarted
@@ -319,13 +320,14 @@ class TurnRunner:
     ) -> None:
         services, session, opened, row = turn.services, turn.session, turn.opened, turn.row
         turn.publish(TurnStarted())
+        record = partial(record_send, services.store, session.fence, opened.turn)
         draft = services.live.open(
             NewDraft(
                 turn=opened.turn,
                 fence=session.fence.token,
                 address=row.address,
-                on_ref=lambda ref: record_ref(services.store, session.fence, opened.turn, ref),
-                on_sending=lambda mark: mark_send(services.store, session.fence, opened.turn, mark),
+                on_ref=record,
+                on_sending=record,
                 lost=row.sending,
                 refs=row.refs,
                 resumed=resumed,

@@ -8,7 +8,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
 from zeroclaw.codec import encode
 from zeroclaw.conversation.inbox import Item, PersonMessage
-from zeroclaw.conversation.turn_row import TURNS, TurnRow, mark_send, record_ref, turn_put
+from zeroclaw.conversation.turn_row import TURNS, TurnRow, record_send, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, TextPost, Uncertainty, outbox_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
@@ -77,8 +77,8 @@ async def held() -> Held:
 
 async def test_a_message_of_an_open_turn_joins_its_row() -> None:
     turn = await held()
-    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
-    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    await record_send(turn.store, turn.session.fence, TURN, SECOND)
+    await record_send(turn.store, turn.session.fence, TURN, SECOND)
     (row,) = await turn.store.select(TURNS.where(state="open"))
     assert TURNS.of(row).refs == (FIRST, SECOND)
 
@@ -87,7 +87,7 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
     """The turn stays closed; a restart delivers the final onto that message too."""
     turn = await held()
     await turn.end()
-    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    await record_send(turn.store, turn.session.fence, TURN, SECOND)
     (row,) = await turn.store.select(TURNS.where(state="closed"))
     assert TURNS.of(row).refs == (FIRST, SECOND)
     assert (await turn.final()).refs == (FIRST, SECOND)
@@ -96,10 +96,10 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
 async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> None:
     """Killed in between, a restart knows from where to look for it."""
     turn = await held()
-    await mark_send(turn.store, turn.session.fence, TURN, "17")
+    await record_send(turn.store, turn.session.fence, TURN, "17")
     row = await TURNS.need(turn.store, TURN)
     assert (row.refs, row.sending) == ((FIRST,), "17")
-    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    await record_send(turn.store, turn.session.fence, TURN, SECOND)
     row = await TURNS.need(turn.store, TURN)
     assert (row.refs, row.sending) == ((FIRST, SECOND), "")
 
@@ -108,14 +108,14 @@ async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() 
     """Until its outcome is known: its message, or that there is none (P6)."""
     turn = await held()
     await turn.end()
-    await mark_send(turn.store, turn.session.fence, TURN, "17")
+    await record_send(turn.store, turn.session.fence, TURN, "17")
     final = await turn.final()
     assert final.uncertainty == Uncertainty(may_stand=True, mark="17")
-    await mark_send(turn.store, turn.session.fence, TURN, "")
+    await record_send(turn.store, turn.session.fence, TURN, "")
     final = await turn.final()
     assert final.uncertainty == CERTAIN
-    await mark_send(turn.store, turn.session.fence, TURN, "18")
-    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    await record_send(turn.store, turn.session.fence, TURN, "18")
+    await record_send(turn.store, turn.session.fence, TURN, SECOND)
     final = await turn.final()
     assert (final.refs, final.uncertainty) == ((FIRST, SECOND), CERTAIN)
 
@@ -127,7 +127,7 @@ async def test_a_final_that_is_delivered_is_left_alone() -> None:
     assert stored is not None
     delivered = rows.changed(stored, OUTBOX.of(stored), "delivered")
     await turn.session.commit(Transition(point=DurablePoint.DELIVERED, writes=(delivered,)))
-    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    await record_send(turn.store, turn.session.fence, TURN, SECOND)
     assert (await turn.final()).refs == (FIRST,)
 
 
@@ -143,7 +143,7 @@ async def test_a_write_that_came_between_is_read_first() -> None:
             turn.store.touch(RowKind.TURN)
 
     turn.store.before = touch
-    await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+    await record_send(turn.store, turn.session.fence, TURN, SECOND)
     row = await TURNS.need(turn.store, TURN)
     assert row.refs == (FIRST, SECOND)
 
@@ -152,7 +152,7 @@ async def test_it_gives_up_when_another_writer_keeps_writing() -> None:
     turn = await held()
     turn.store.before = lambda _: turn.store.touch(RowKind.TURN)
     with pytest.raises(Conflict):
-        await record_ref(turn.store, turn.session.fence, TURN, SECOND)
+        await record_send(turn.store, turn.session.fence, TURN, SECOND)
 
 
 async def test_a_turn_without_a_row_is_a_fault() -> None:
