@@ -3,6 +3,7 @@
 Platforms count text in UTF-16 units, of which an emoji takes two.
 """
 
+from hashlib import blake2b
 from typing import Literal
 
 from zeroclaw import ChannelRejected, ChannelUnavailable, RateLimited, ZeroclawError
@@ -32,6 +33,11 @@ def cut(text: str, max_units: int) -> str:
     while short and units(short) > max_units - 1:
         short = short[:-1]
     return f"{short}…"
+
+
+def short_hash(text: str, max_bytes: int) -> str:
+    """Return a hash of a text, such as a message's key, in hexadecimal: two characters per byte."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=max_bytes).hexdigest()
 
 
 def wait_s(stated: object) -> float:

@@ -41,6 +41,11 @@ def check_lookup(channel: str, can: Capabilities) -> None:
         raise NotSupported(message)
 
 
+def is_public(settings: BaseModel) -> bool:
+    """Whether the platform calls the public listener for a channel with these settings."""
+    return getattr(settings, "receive", "") == "webhook"
+
+
 class RemoteSettings(BaseModel):
     """The keys of a platform's table, in addition to the common ones and its own."""
 

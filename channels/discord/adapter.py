@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from hashlib import blake2b
 from typing import NamedTuple
 
 from channels._remote.cards import FILE_NAME
@@ -12,7 +11,7 @@ from channels._remote.fields import Json, array, as_object, inner, objects, text
 from channels._remote.http import repeatable
 from channels._remote.intake import try_admit, until
 from channels._remote.lanes import Lanes, call_when_allowed
-from channels._remote.limits import MARK_SLACK_S, check_size, unknown
+from channels._remote.limits import MARK_SLACK_S, check_size, short_hash, unknown
 from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
@@ -82,8 +81,10 @@ class DiscordChannel:
             ChannelUnauthorized: The token is not in Discord's format.
         """
         settings = context.settings_as(DiscordSettings)
-        self.name, self.capabilities = context.name, settings.capabilities()
-        self._context, self._settings = context, settings
+        self.name = context.name
+        self.capabilities = settings.capabilities()
+        self._context = context
+        self._settings = settings
         self._rest = Rest(context.name, settings, context.secrets, context.clock)
         self._bot = Bot(
             channel=context.name,
@@ -458,8 +459,7 @@ class DiscordChannel:
         channel = await self._channel_of(self._valid(to))
         # Discord compares the nonces of all of the bot's messages (Create Message, read 2026-11), and a
         # card has one key in all chats. A different text with the same key is a different message.
-        seed = f"{channel}\x00{key}\x00{body['content']}"
-        nonce = blake2b(seed.encode("utf-8", "replace"), digest_size=12).hexdigest()
+        nonce = short_hash(f"{channel}\x00{key}\x00{body['content']}", 12)
         message = {
             **body,
             "allowed_mentions": NO_PINGS,

@@ -5,7 +5,7 @@ Importing this module needs none of the libraries of the extra `slack`.
 
 from typing import Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from channels._remote.settings import RemoteSettings
 from zeroclaw import HOOK_PATH, Budget, Capabilities, ChannelManifest, SecretReference
@@ -89,11 +89,6 @@ class SlackSettings(RemoteSettings):
         return self
 
 
-def is_public(settings: BaseModel) -> bool:
-    """Whether Slack calls the public listener for a channel with these settings."""
-    return isinstance(settings, SlackSettings) and settings.receive == "webhook"
-
-
 MANIFEST = ChannelManifest(
     kind="slack",
     adapter="channels.slack.adapter:SlackChannel",
@@ -101,5 +96,5 @@ MANIFEST = ChannelManifest(
     needs=("slack_bolt",),
     check="channels.slack.calls:check",
     sender=r"[A-Z0-9]{2,30}",
-    public="channels.slack:is_public",
+    public="channels._remote.settings:is_public",
 )

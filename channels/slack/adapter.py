@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 
 from channels._remote.cards import FILE_NAME
 from channels._remote.fields import Json, inner, integer, objects, text
 from channels._remote.http import repeatable
 from channels._remote.intake import ShortAnswers, try_admit, until
 from channels._remote.lanes import Lanes, call_when_allowed
-from channels._remote.limits import MARK_SLACK_S, check_size, cut, unknown
+from channels._remote.limits import MARK_SLACK_S, check_size, cut, short_hash, unknown
 from channels._remote.settings import check_lookup
 from channels.slack import CAPABILITIES, SlackSettings, cards, decode, render
 from channels.slack.calls import BlocksRefused, Calls, MessageStreams
@@ -79,6 +78,8 @@ MENTION_WAIT_S = 1.0
 """Seconds that a mention waits for its message event, which alone has all files."""
 MAX_PROMPT, MAX_TITLE, MAX_STATUS = 75, 100, 100
 """Characters of a prompt's button, a thread's title and its status; Slack documents no limits."""
+KEY_BYTES = 16
+"""Size of the hash that a message carries in place of its key."""
 _KEY_EVENT = "zeroclaw_message"
 _OTHER_KIND = "another kind of event"
 _OPENED = ("assistant_thread_started", "app_home_opened")
@@ -94,13 +95,13 @@ class Event(Value):
         envelope: The envelope to confirm once the event is stored; None if it came from a history.
         data: The message event, to be decoded when its turn comes.
         event_id: Its id, empty for none.
-        decoded: The decoded event, if it was decoded on arrival.
+        decoded: What it was decoded to, if that was done on arrival.
     """
 
     envelope: SlackEnvelope | None = None
     data: Json = field(default_factory=dict[str, object])
     event_id: str = ""
-    decoded: Decoded | None = None
+    decoded: Decoded | Skipped | None = None
 
 
 class SlackChannel:
@@ -113,8 +114,10 @@ class SlackChannel:
             ChannelUnauthorized: A token is not of the expected kind.
         """
         settings = context.settings_as(SlackSettings)
-        self.name, self.capabilities = context.name, settings.capabilities()
-        self._context, self._settings = context, settings
+        self.name = context.name
+        self.capabilities = settings.capabilities()
+        self._context = context
+        self._settings = settings
         self._calls = Calls(context.name, settings, context.secrets)
         self._bot = Bot(channel=context.name, account=context.account, channels=settings.channels)
         self._answers = ShortAnswers(context.log, "press_not_answered")
@@ -190,16 +193,15 @@ class SlackChannel:
             decoded = decode.pressed(payload, self._bot, self._reading)
         elif envelope.kind == "slash_commands":
             decoded = decode.slash(payload, self._bot)
-        if isinstance(decoded, Skipped):
-            return "", Event(envelope=envelope)
         # Presses and the like do not wait for the messages of their chat.
-        return f"press/{decoded.envelope.sender.id}", Event(envelope=envelope, decoded=decoded)
+        lane = "" if isinstance(decoded, Skipped) else f"press/{decoded.envelope.sender.id}"
+        return lane, Event(envelope=envelope, decoded=decoded)
 
     async def _take(
         self, event: Event, admit: Admit, source: SocketMode | EventsApi, group: asyncio.TaskGroup
     ) -> bool:
         """Pass an event to ingress; return False if it was not stored and has to be repeated."""
-        decoded: Decoded | Skipped | None = event.decoded
+        decoded = event.decoded
         if decoded is None:
             decoded, chat = Skipped(reason=_OTHER_KIND), decode.chat_of(event.data)
             kind, bot, id_ = text(event.data, "type"), self._bot, event.event_id
@@ -440,7 +442,7 @@ class SlackChannel:
             # A stream has no key before its end; all our other messages in a thread have one.
             is_stream = body is not None and bool(to.thread) and not key
             is_ours = text(message, "user") == self._bot.user
-            if key == _digest(content.key) or (is_stream and is_ours):
+            if key == short_hash(content.key, KEY_BYTES) or (is_stream and is_ours):
                 self._context.log("lost_message_found", pages=pages_read + 1)
                 ref = MessageRef(address=to, message=ts)
                 if body is not None and text(message, "text") != body["text"]:
@@ -644,13 +646,8 @@ def _card_body(outcome: Outcome, link: str) -> dict[str, object]:
 
 
 def _metadata(key: str) -> Mapping[str, object]:
-    return {"event_type": _KEY_EVENT, "event_payload": {"key": _digest(key)}}
+    return {"event_type": _KEY_EVENT, "event_payload": {"key": short_hash(key, KEY_BYTES)}}
 
 
 def _order(message: Json) -> tuple[int, str]:
     return order(text(message, "ts"))
-
-
-def _digest(key: str) -> str:
-    """Return the digest that a message carries in place of its key."""
-    return blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()

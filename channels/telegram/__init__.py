@@ -10,7 +10,7 @@ refused for seconds.
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from channels._remote.settings import RemoteSettings, is_near
 from zeroclaw import (
@@ -93,11 +93,6 @@ class TelegramSettings(RemoteSettings):
         return self
 
 
-def is_public(settings: BaseModel) -> bool:
-    """Whether Telegram calls the public listener for a channel with these settings."""
-    return isinstance(settings, TelegramSettings) and settings.receive == "webhook"
-
-
 def _fault_of(url: str, *, is_own_server: bool) -> str:
     """Return why Telegram can't call a URL, empty if it can."""
     if not url:
@@ -127,5 +122,5 @@ MANIFEST = ChannelManifest(
     needs=("telegramify_markdown",),
     check="channels.telegram.webhook:check",
     sender=r"-?[0-9]{1,20}",
-    public="channels.telegram:is_public",
+    public="channels._remote.settings:is_public",
 )

@@ -55,8 +55,10 @@ class TelegramChannel:
             ChannelUnauthorized: The token is not in Telegram's format.
         """
         settings = context.settings_as(TelegramSettings)
-        self.name, self.capabilities = context.name, settings.capabilities()
-        self._context, self._settings = context, settings
+        self.name = context.name
+        self.capabilities = settings.capabilities()
+        self._context = context
+        self._settings = settings
         self._account = Account(context.name, settings, context.secrets)
         self._messages = Messages(self._account, settings, context.log)
         self._ids = MessageIds(context.positions)

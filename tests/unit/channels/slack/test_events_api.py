@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 import pytest
 from pydantic import ValidationError
 
-from channels.slack import SlackSettings, is_public
+from channels._remote.settings import is_public
+from channels.slack import SlackSettings
 from channels.slack.adapter import SlackChannel
 from channels.slack.calls import check
 from channels.slack.emulator.server import BOT, SIGNING_SECRET, Json, Person, SlackServer

@@ -11,7 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from channels._remote.fields import Json
-from channels.telegram import TelegramSettings, is_public
+from channels._remote.settings import is_public
+from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Emulator, Refuse
