@@ -46,7 +46,7 @@ MAX_HEAD_CHARS = 400
 
 # Any number of them, and the empty lines between. Begins with plain text, which is searched for fast.
 _BREAKS = re.compile(f"\n{BREAK_CHAR}[\n{BREAK_CHAR}]*")
-_FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
+_FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 # A word that would be read as markup at the start of a line.
@@ -153,7 +153,25 @@ def pieces(
 
 def in_one(markdown: str) -> str:
     """Return a text as one message, with a blank line where messages would follow each other."""
-    return _BREAKS.sub("\n\n", markdown)
+    *above, last = _BREAKS.split(markdown)
+    return "\n\n".join((*map(closed, above), last))
+
+
+def closed(markdown: str) -> str:
+    """Return a text that others may follow in the same message: the fence that it leaves open is closed.
+
+    Only text after the last `BREAK` counts. A quote ends at the blank line that follows, and its fence with it.
+    """
+    opening: re.Match[str] | None = None
+    for fence in _FENCE.finditer(markdown, markdown.rfind(BREAK_CHAR) + 1):
+        if opening is None:
+            opening = fence
+        elif _closes(fence[0], opening[2]):
+            opening = None
+    if opening is None or ">" in opening[1]:
+        return markdown
+    newline = "" if markdown.endswith("\n") else "\n"
+    return f"{markdown}{newline}{opening[1]}{opening[2]}"
 
 
 # --- reading the text ----------------------------------------------------------------------------
@@ -270,8 +288,7 @@ class Outline:
 
     def _read_code(self, text: str, fence: _Fence) -> None:
         now = self._now
-        bare = text.strip(" \t>")
-        closes = bare.startswith(fence.mark) and not bare.strip(fence.mark[0])
+        closes = _closes(text, fence.mark)
         # An opening or a closing fence alone would be an empty block, so there is no cut next to
         # one.
         opened_above = self.lines[-1].fence is None
@@ -287,6 +304,12 @@ class Outline:
         )
         if closes:
             now.fence, now.after_fence = None, True
+
+
+def _closes(line: str, mark: str) -> bool:
+    """Whether a line closes the block of code that a fence opened."""
+    bare = line.strip(" \t>")
+    return bare.startswith(mark) and not bare.strip(mark[0])
 
 
 def head_of(above: str, line: str) -> str:

@@ -9,7 +9,7 @@ from zeroclaw.conversation.inbox import State, item_put
 from zeroclaw.conversation.turn_row import TURNS, turn_put
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.split import BREAK, in_one
+from zeroclaw.delivery.split import BREAK, closed, in_one
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
@@ -171,4 +171,5 @@ async def _text(turn: TurnContext, done: Done) -> tuple[str, tuple[CheckedReceip
     is_partly_unheard = opened.unheard and opened.kind != "unheard"
     unheard = f"_{catalogue.UNHEARD.to(language)}_" if is_partly_unheard else ""
     late = message_text.late_for_people(opened.late_s, language)
-    return "\n\n".join(filter(None, (text, note, unheard, late))), receipts
+    notes = tuple(filter(None, (note, unheard, late)))
+    return "\n\n".join(filter(None, (closed(text) if notes else text, *notes))), receipts

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.card_words import by_whom
-from zeroclaw.delivery.split import BREAK, BREAK_CHAR
+from zeroclaw.delivery.split import BREAK, BREAK_CHAR, closed
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
 from zeroclaw.limits.prices import ALL_PERCENT, WARN_PERCENT, dollars, rounds, tokens
@@ -328,6 +328,7 @@ def _on_batch_appended(state: Calling, event: entries.BatchAppended) -> Step:
     if progress.rounds >= max_rounds:
         note = catalogue.MAX_ROUNDS.to(progress.language, rounds=max_rounds)
         return finish(Thinking(progress=progress), "max_turns", note)
+    progress = replace(progress, text=closed(progress.text))
     return _compact(progress, "heavy") if event.context_heavy else _ask(progress)
 
 

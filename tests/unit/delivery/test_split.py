@@ -10,6 +10,7 @@ from typing import SupportsIndex
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from tests.fakes.loop_steps import calls_made
 from tests.fakes.manual_clock import LoopClock
@@ -17,7 +18,16 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.cuts import contents_of, split
 from tests.unit.delivery.rig import CAPABILITIES, running
 from zeroclaw.delivery.posting import split_text
-from zeroclaw.delivery.split import BREAK, MAX_HEAD_CHARS, Fits, Outline, head_of, in_one, pieces
+from zeroclaw.delivery.split import (
+    BREAK,
+    MAX_HEAD_CHARS,
+    Fits,
+    Outline,
+    closed,
+    head_of,
+    in_one,
+    pieces,
+)
 from zeroclaw.envelope import Rendered
 from zeroclaw.value import replace
 
@@ -292,7 +302,28 @@ def test_what_follows_a_break_is_cut_as_a_text_of_its_own(
     assert pieces(text, fits, start=len(text) - len(below)) == tuple(
         replace(piece, end=len(text) - len(below) + piece.end) for piece in pieces(below, fits)
     )
-    assert in_one(text) == f"{above}\n\n{below.lstrip(chr(10))}"
+    assert in_one(text) == f"{closed(above)}\n\n{below.lstrip(chr(10))}"
+
+
+@pytest.mark.parametrize(
+    ("above", "fence"),
+    [
+        pytest.param("```py\na", "\n```", id="open"),
+        pytest.param("```py\na\n", "```", id="open, on a new line"),
+        pytest.param("````\n```\na", "\n````", id="a shorter fence is code"),
+        pytest.param("~~~\n```\na", "\n~~~", id="another fence is code"),
+        pytest.param("1. a\n\n   ```\n   b", "\n   ```", id="in a list"),
+        pytest.param("```\na\n```", "", id="closed"),
+        pytest.param("> ```\n> a", "", id="in a quote, which a blank line ends"),
+        pytest.param("a ``` b", "", id="no fence"),
+    ],
+)
+def test_in_one_message_open_code_above_a_card_does_not_swallow_the_text_below(
+    above: str, fence: str
+) -> None:
+    assert closed(above) == f"{above}{fence}"
+    below = MarkdownIt().render("**b**")
+    assert MarkdownIt().render(in_one(f"{above}{BREAK}**b**")).endswith(below)
 
 
 def test_in_one_message_any_number_of_cards_is_one_blank_line() -> None:

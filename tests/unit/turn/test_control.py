@@ -13,6 +13,7 @@ from zeroclaw.conversation.inbox import INBOX, Amend, PersonMessage, Stop, item_
 from zeroclaw.envelope import Address, Choice, ItemId, MessageRef
 from zeroclaw.gate import audit
 from zeroclaw.gate.approval import APPROVALS, to_put, with_ref
+from zeroclaw.provider import TextDelta
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Write
 from zeroclaw.text.catalogue import CALL_NOT_ANSWERED, CALL_TOOK_TOO_LONG, CALL_UNREACHABLE, SECONDS
 from zeroclaw.value import replace
@@ -47,6 +48,14 @@ async def test_only_its_person_or_an_operator_may_stop_a_turn(world: World) -> N
         await house.say("two", "ben", room="lobby")
         await house.say("/stop", "ada", room="lobby")
         assert house.texts(room="lobby")[-1] == "_Stopped by Ada._"
+
+
+async def test_a_stop_amid_code_is_not_shown_as_code(world: World) -> None:
+    world.model.will((TextDelta(text="```py\na\nb\n"), asyncio.Event()))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("/stop")
+        assert house.texts() == ["```py\na\nb\n```\n\n_Stopped by Ada._"]
 
 
 async def test_two_stops_end_one_turn(world: World) -> None:

@@ -224,6 +224,14 @@ def test_whole_batches_lead_back_to_the_model() -> None:
     assert state.progress.rounds == 1
 
 
+def test_code_that_an_answer_leaves_open_ends_before_the_next_answer() -> None:
+    """Else what the model says after its tool would be shown as code."""
+    gated_call = entries.Gated(at=AT, verdicts=(allowed("a"),))
+    ran = run(step(gating(1, "```py\na"), gated_call), ended("a"), entries.BatchAppended(at=AT))
+    told = run(ran, signals.RequestSent(request=2), signals.TextArrived(text="b", request=2))
+    assert told[1] == (signals.ShowText(text="```py\na\n```\n\nb"),)
+
+
 def test_a_heavy_history_is_compacted_after_a_batch() -> None:
     """Executing goes to compacting (S4-06)."""
     state, effects = run(gated(denied("a")), entries.BatchAppended(at=AT, context_heavy=True))
