@@ -46,7 +46,10 @@ MAX_HEAD_CHARS = 400
 
 # Any number of them, and the empty lines between. Begins with plain text, which is searched for fast.
 _BREAKS = re.compile(f"\n{BREAK_CHAR}[\n{BREAK_CHAR}]*")
-_FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
+_FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
+_OPENING = re.compile(  # also one that begins an item of a list
+    r"^((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+)(`{3,}|~{3,})[^`\n]*$", re.MULTILINE
+)
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 # A word that would be read as markup at the start of a line.
@@ -160,10 +163,11 @@ def in_one(markdown: str) -> str:
 def closed(markdown: str) -> str:
     """Return a text that others may follow in the same message: the fence that it leaves open is closed.
 
-    Only text after the last `BREAK` counts. A quote ends at the blank line that follows, and its fence with it.
+    Only text after the last `BREAK` counts. A quote ends at the blank line that follows, and its
+    fence with it.
     """
     opening: re.Match[str] | None = None
-    for fence in _FENCE.finditer(markdown, markdown.rfind(BREAK_CHAR) + 1):
+    for fence in _OPENING.finditer(markdown, markdown.rfind(BREAK_CHAR) + 1):
         if opening is None:
             opening = fence
         elif _closes(fence[0], opening[2]):
@@ -171,7 +175,8 @@ def closed(markdown: str) -> str:
     if opening is None or ">" in opening[1]:
         return markdown
     newline = "" if markdown.endswith("\n") else "\n"
-    return f"{markdown}{newline}{opening[1]}{opening[2]}"
+    indentation = re.sub(r"\S", " ", opening[1])
+    return f"{markdown}{newline}{indentation}{opening[2]}"
 
 
 # --- reading the text ----------------------------------------------------------------------------

@@ -34,7 +34,6 @@ from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.pairing import PAIRINGS, PairingRequest
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, RowKind, scan
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Sentence
 from zeroclaw.value import Struct, field, replace
 
 RECHECK_S = 60.0
@@ -146,7 +145,7 @@ class OpenRequests(Struct, eq=False):
         )
         if not reached and not first.is_unheard:
             unheard = (replace(call, is_unheard=True) for call in calls)
-            note = self._note(catalogue.NO_APPROVER_REACHED, calls, turn)
+            note = self._note(calls, turn, is_unheard=True)
             writes = (*map(approvals.to_put, unheard), note)
             return Plan(conversation=conversation, writes=writes), RECHECK_S
         numbered_in = partial(approvals.number_of, first)
@@ -165,20 +164,22 @@ class OpenRequests(Struct, eq=False):
             *map(approvals.to_put, numbered),
             *counters,
             *(outbox_row(self.context.ids.ulid(), card, conversation) for card in cards),
-            *(() if is_noted else (self._note(catalogue.WAITING_FOR, numbered, turn),)),
+            *(() if is_noted else (self._note(numbered, turn, is_unheard=False),)),
         )
         return Plan(conversation=conversation, writes=writes), RECHECK_S
 
-    def _note(self, says: Sentence, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
+    def _note(self, calls: tuple[Approval, ...], turn: TurnRow, *, is_unheard: bool) -> Put:
         """Return the note to a turn's chat that its calls wait for a person."""
         first, language = calls[0], turn.item.principal.language
-        told = says.about(
-            who=approvals.approver_names(first.approvers, language),
-            tools=", ".join(dict.fromkeys(f"`{call.tool}`" for call in calls)),
-            until=wording.ended(first, language),
-        )
+        tools = ", ".join(dict.fromkeys(f"`{call.tool}`" for call in calls))
+        if is_unheard:
+            until = wording.ended(first, language)
+            says = catalogue.NO_APPROVER_REACHED.about(tools=tools, until=until)
+        else:
+            who = approvals.approver_names(first.approvers, language)
+            says = catalogue.WAITING_FOR.about(who=who, tools=tools)
         reader = Reader(address=turn.address, language=language)
-        return self.context.note(told, reader, first.conversation)
+        return self.context.note(says, reader, first.conversation)
 
     def _reminder(self, calls: tuple[Approval, ...]) -> Check:
         """Return the reminder of a card if it is time; a card that was never sent needs none."""

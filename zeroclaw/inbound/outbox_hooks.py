@@ -72,8 +72,9 @@ class OutboxHooks(Struct, eq=False):
         fields = {"channel": channel, "conversation": row.conversation}
         self.context.log("post_refused", **fields, reason=reason, level="warning")
         is_uncertain = item is None or (not isinstance(item, Settle) and item.uncertainty.may_stand)
-        sentence = catalogue.MAY_HAVE_ARRIVED if is_uncertain else catalogue.PLATFORM_REFUSED
-        line = sentence.about(what=kind, where=channel, why=reason)
+        line = (catalogue.MAY_HAVE_ARRIVED if is_uncertain else catalogue.PLATFORM_REFUSED).about(
+            what=kind, where=channel, why=reason
+        )
         failure = Failure(
             id=row.key, reason=f"{channel}: {reason}", line=line, place=row.place if item else ""
         )
