@@ -48,7 +48,7 @@ MAX_HEAD_CHARS = 400
 _BREAKS = re.compile(f"\n{BREAK_CHAR}[\n{BREAK_CHAR}]*")
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
 _OPENING = re.compile(  # also one that begins an item of a list
-    r"^((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+)(`{3,}|~{3,})[^`\n]*$", re.MULTILINE
+    r"^((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})[^`\n]*$", re.MULTILINE
 )
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -166,6 +166,8 @@ def closed(markdown: str) -> str:
     Only text after the last `BREAK` counts. A quote ends at the blank line that follows, and its
     fence with it.
     """
+    if "```" not in markdown and "~~~" not in markdown:
+        return markdown  # mostly; a page asks at each edit
     opening: re.Match[str] | None = None
     for fence in _OPENING.finditer(markdown, markdown.rfind(BREAK_CHAR) + 1):
         if opening is None:
