@@ -118,6 +118,14 @@ def test_a_host_is_no_longer_than_the_dns_takes() -> None:
         host_form(".".join(["a" * 60] * 5))
 
 
+def test_a_host_is_no_longer_than_the_dns_takes_once_encoded() -> None:
+    """A letter of another script takes several of ASCII."""
+    name = ".".join(["\u0644" * 9] * 20)
+    assert len(name) < 253
+    with pytest.raises(ValueError, match="must name a host"):
+        host_form(name)
+
+
 def test_a_name_of_too_many_labels_is_refused_before_they_are_encoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
