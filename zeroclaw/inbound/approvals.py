@@ -15,6 +15,7 @@ from zeroclaw.delivery.rows import ApprovalCard, Settle, outbox_row
 from zeroclaw.envelope import (
     Address,
     Choice,
+    ConversationId,
     MessageRef,
     Pressed,
     Principal,
@@ -97,7 +98,7 @@ class Approvals(Struct, eq=False):
     async def by_number(self, invocation: Invocation) -> Reply:
         """Return the effect of `/approve 1 3` or `/deny 2 because …` in one chat.
 
-        Calls of other conversations than the first one's remain for the next plan.
+        Answers that end calls of other conversations than the first one's remain for the next plan.
         """
         principal, language = invocation.principal, invocation.language
         place, is_yes = invocation.address.key(), invocation.command.name == "approve"
@@ -121,16 +122,19 @@ class Approvals(Struct, eq=False):
         elif not numbers.numbers:
             lines.append(catalogue.SAY_WHICH_CALL.to(language, command=invocation.command.name))
         pending = [(number, request) for number, request in found if request and request.is_open]
-        scopes = (request.conversation for _, request in pending if isinstance(request, Approval))
-        scope = next(scopes, None)
         choice: Choice = "once" if is_yes else "deny"
+        scope: ConversationId | None = None
         writes: list[Write] = []
         remaining: list[str] = []
         for number, request in pending:
-            if isinstance(request, Approval) and request.conversation != scope:
-                remaining.append(str(number))
-                continue
             result, toast = self._answer(request, principal, choice, numbers.rest)
+            # An answer that ends nothing needs no commit of its conversation: so nothing remains of a
+            # command that was carried out, and if it is delivered again, its claim is found at once.
+            if result.ends and isinstance(request, Approval):
+                scope = scope or request.conversation
+                if request.conversation != scope:
+                    remaining.append(str(number))
+                    continue
             writes += await self._end(invocation.reads, result, principal, invocation.address)
             lines.append(f"`{number}`: {toast}.")
         remaining_command = replace(invocation.command, rest=" ".join((*remaining, numbers.rest)))

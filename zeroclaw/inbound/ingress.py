@@ -131,7 +131,7 @@ class Ingress(Struct, eq=False):
             if plan is None:
                 return None, None
             # An event of several commits is claimed by the last one: if that is not reached, the
-            # platform delivers the event again, and only the rest has an effect.
+            # platform delivers the event again. What was done is then said again, and the rest done.
             is_last = plan.remaining_command is None
             claimed = (claim,) * (plan.claimed and is_last)
             counted = () if event is None else event.writes

@@ -477,6 +477,23 @@ async def test_a_kill_between_the_answers_loses_none(world: World) -> None:
         assert await house.services.ingress.admit(envelope) == Duplicate()
 
 
+async def test_a_refused_answer_to_several_conversations_is_said_once(world: World) -> None:
+    """Even if the platform delivers the command again (P1)."""
+    world.model.will(POKE, POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ada", room="den")
+        await house.say("poke it", "ada", room="lab")
+        envelope = house.envelope(house.command("approve", "1 2"), "ben", room="ada")
+        assert await house.services.ingress.admit(envelope) == Accepted()
+        await house.settle()
+        said = house.texts()
+        refused = "only an operator may answer this."
+        assert said[-1] == f"`1`: {refused}\n`2`: {refused}"
+        assert await house.services.ingress.admit(envelope) == Duplicate()
+        await house.settle()
+        assert house.texts() == said
+
+
 async def test_a_call_that_changes_between_the_answers_is_read_anew(world: World) -> None:
     """The compare-and-set is each call's own (P5)."""
     world.model.will(POKE, POKE)
