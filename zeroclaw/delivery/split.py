@@ -170,8 +170,8 @@ def closed(markdown: str) -> str:
         return markdown  # mostly; a page asks at each edit
     opening: re.Match[str] | None = None
     for fence in _OPENING.finditer(markdown, markdown.rfind(BREAK_CHAR) + 1):
-        if opening is None:
-            opening = fence
+        if opening is None or (">" in opening[1] and ">" not in fence[1]):
+            opening = fence  # the quote has ended, and its fence with it
         elif _closes(fence[0], opening[2]):
             opening = None
     if opening is None or ">" in opening[1]:
@@ -315,7 +315,7 @@ class Outline:
 
 def _closes(line: str, mark: str) -> bool:
     """Whether a line closes the block of code that a fence opened."""
-    bare = line.strip(" \t>")
+    bare = line.strip(" \t\r>")
     return bare.startswith(mark) and not bare.strip(mark[0])
 
 

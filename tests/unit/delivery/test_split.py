@@ -316,7 +316,9 @@ def test_what_follows_a_break_is_cut_as_a_text_of_its_own(
         pytest.param("1. a\n\n2. ```\n   b", "\n   ```", id="at the beginning of an item"),
         pytest.param("```\na\n```", "", id="closed"),
         pytest.param("- ```\n  a\n  ```", "", id="closed in an item"),
+        pytest.param("```\r\na\r\n```\r\n", "", id="closed, with other ends of lines"),
         pytest.param("> ```\n> a", "", id="in a quote, which a blank line ends"),
+        pytest.param("> ```\n> a\n\n```py\nb", "\n```", id="after a quote that leaves one open"),
         pytest.param("a ``` b", "", id="no fence"),
     ],
 )
