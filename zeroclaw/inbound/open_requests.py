@@ -145,8 +145,7 @@ class OpenRequests(Struct, eq=False):
         )
         if not reached and not first.is_unheard:
             unheard = (replace(call, is_unheard=True) for call in calls)
-            note = self._note(calls, turn, is_unheard=True)
-            writes = (*map(approvals.to_put, unheard), note)
+            writes = (*map(approvals.to_put, unheard), self._unreachable(calls, turn))
             return Plan(conversation=conversation, writes=writes), RECHECK_S
         numbered_in = partial(approvals.number_of, first)
         readers = tuple(reader for reader in reached if not numbered_in(reader.address.key()))
@@ -164,22 +163,21 @@ class OpenRequests(Struct, eq=False):
             *map(approvals.to_put, numbered),
             *counters,
             *(outbox_row(self.context.ids.ulid(), card, conversation) for card in cards),
-            *(() if is_noted else (self._note(numbered, turn, is_unheard=False),)),
+            *(() if is_noted else (self._waiting(numbered, turn),)),
         )
         return Plan(conversation=conversation, writes=writes), RECHECK_S
 
-    def _note(self, calls: tuple[Approval, ...], turn: TurnRow, *, is_unheard: bool) -> Put:
-        """Return the note to a turn's chat that its calls wait for a person."""
-        first, language = calls[0], turn.item.principal.language
-        tools = ", ".join(dict.fromkeys(f"`{call.tool}`" for call in calls))
-        if is_unheard:
-            until = wording.ended(first, language)
-            says = catalogue.NO_APPROVER_REACHED.about(tools=tools, until=until)
-        else:
-            who = approvals.approver_names(first.approvers, language)
-            says = catalogue.WAITING_FOR.about(who=who, tools=tools)
-        reader = Reader(address=turn.address, language=language)
-        return self.context.note(says, reader, first.conversation)
+    def _waiting(self, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
+        """Return the note to a turn's chat that names the approvers."""
+        who = approvals.approver_names(calls[0].approvers, turn.item.principal.language)
+        says = catalogue.WAITING_FOR.about(who=who, tools=_tools(calls))
+        return self.context.note(says, _reader(turn), calls[0].conversation)
+
+    def _unreachable(self, calls: tuple[Approval, ...], turn: TurnRow) -> Put:
+        """Return the note to a turn's chat that no approver can be reached."""
+        until = wording.ended(calls[0], turn.item.principal.language)
+        says = catalogue.NO_APPROVER_REACHED.about(tools=_tools(calls), until=until)
+        return self.context.note(says, _reader(turn), calls[0].conversation)
 
     def _reminder(self, calls: tuple[Approval, ...]) -> Check:
         """Return the reminder of a card if it is time; a card that was never sent needs none."""
@@ -238,6 +236,14 @@ class OpenRequests(Struct, eq=False):
             return NOTHING  # all have it, or the stranger was admitted without an answer
         writes = await self.requests.put_to(reads, readers, request)
         return Plan(conversation=None, writes=writes)
+
+
+def _reader(turn: TurnRow) -> Reader:
+    return Reader(address=turn.address, language=turn.item.principal.language)
+
+
+def _tools(calls: tuple[Approval, ...]) -> str:
+    return ", ".join(dict.fromkeys(f"`{call.tool}`" for call in calls))
 
 
 def _reply_hint(call: Approval, place: str) -> str:
