@@ -84,7 +84,7 @@ def other_packages() -> tuple[str, ...]:
 
     `open_tools` opens ours, each with its table of settings.
     """
-    return plugins.names(plugins.TOOLS, outside="zeroclaw.")
+    return plugins.names(plugins.TOOLS, of_others=True)
 
 
 def tools_of(package: str) -> tuple[Tool, ...]:

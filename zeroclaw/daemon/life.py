@@ -334,7 +334,7 @@ def _load(channels: Sequence[ChannelPart]) -> None:
         # Adapters of other platforms import aiohttp, which would load certificates for nothing.
         # Meanwhile packages of other authors are opened, and may read the environment.
         opened = (plugins.TOOLS, plugins.PROVIDERS, plugins.CONTEXT_PROVIDERS)
-        is_shared = any(plugins.names(group, outside="zeroclaw.") for group in opened)
+        is_shared = any(plugins.names(group, of_others=True) for group in opened)
         paths = ssl.get_default_verify_paths()
         with nullcontext() if is_shared else authorities_by_directory(os.environ, paths):
             load_library()

@@ -22,9 +22,10 @@ CONTEXT_PROVIDERS = "zeroclaw.context_providers"
 GROUPS = (CHANNELS, TOOLS, PROVIDERS, EMULATORS, CONTEXT_PROVIDERS)
 
 
-def names(group: str, *, outside: str = ".") -> tuple[str, ...]:
-    """Return the names in a group of entry points, sorted; without those below the module `outside`."""
-    return tuple(sorted({it.name for it in _in(group) if not it.value.startswith(outside)}))
+def names(group: str, *, of_others: bool = False) -> tuple[str, ...]:
+    """Return the names in a group of entry points, sorted; only those of other packages if asked."""
+    points = (it for it in _in(group) if not (of_others and it.value.startswith("zeroclaw.")))
+    return tuple(sorted({point.name for point in points}))
 
 
 def load(group: str, name: str, *, key: str) -> object:

@@ -49,7 +49,7 @@ def test_what_two_packages_offer_is_not_loaded(
     """Which one ran would depend on the path, and the person would not see that it is not ours."""
     for package in ("other", "another"):
         install(tmp_path, monkeypatch, f"[{group}]\n{name} = {package}:open\n", package=package)
-    assert name in plugins.names(group, outside="zeroclaw.")
+    assert name in plugins.names(group, of_others=True)
     with pytest.raises(ConfigError, match=rf"x: several packages offer `{name}`: .*`other:open`"):
         plugins.load(group, name, key="x")
 

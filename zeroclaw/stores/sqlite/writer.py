@@ -279,7 +279,7 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             if primary_code(error) == sqlite3.SQLITE_FULL and len(jobs) > 1:
-                # One large blob that does not fit must not fail the other commits, which may.
+                # A large blob that does not fit must not fail smaller commits, which may still fit.
                 return [it for job in jobs for it in self._write_group(connection, fences, [job])]
             return [(job, unusable(error, self._path)) for job in jobs]
         return answers
