@@ -86,9 +86,11 @@ Call = Send | Edit | Delete | Preview
 
 
 class Showed(Value):
-    """The runtime has a newer complete text, cut into parts; a blank one changes nothing.
+    """The runtime has a newer complete text, cut into parts.
 
     Attributes:
+        parts: Its parts. Without any, it changes nothing unless it is the last: most texts begin
+            with less than a person can see.
         is_last: The final, or `Demanded`, follows at once.
     """
 
@@ -183,7 +185,7 @@ class Draft(Value):
         fence: The fence of the newest frame.
         language: The reader's language.
         number: The number of the newest frame within the fence.
-        wanted: The parts of the newest text.
+        wanted: The parts of the newest text, None before the first.
         is_last: The final shows these parts, and follows at once.
         parts: The messages that exist, in order.
         demanded: Count of parts, from the first, that must be messages.
@@ -207,7 +209,7 @@ class Draft(Value):
     fence: int
     traits: Capabilities
     number: int = -1
-    wanted: tuple[str, ...] = ()
+    wanted: tuple[str, ...] | None = None
     is_last: bool = False
     parts: tuple[DraftMessage, ...] = ()
     demanded: int = 0
@@ -298,16 +300,15 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
                 draft,
                 fence=event.fence,
                 number=event.number,
-                wanted=event.parts or draft.wanted,
+                wanted=event.parts if event.parts or event.is_last else draft.wanted,
                 is_last=event.is_last,
                 is_read_now=False,
             )
         case Granted():
             return _begin_call(draft)
         case Demanded():
-            draft = replace(
-                draft, demanded=len(draft.wanted), is_last=False, is_read_now=event.soon
-            )
+            demanded = len(draft.wanted or ())
+            draft = replace(draft, demanded=demanded, is_last=False, is_read_now=event.soon)
         case Faded():
             draft = replace(draft, previewed=None)
         case Closed():
@@ -368,7 +369,7 @@ def _begin_call(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
 def _next_call(draft: Draft) -> Call | None:
     """Return the next call that brings the chat closer to the wanted text, None for none."""
     is_over = draft.closed or draft.muted or draft.is_last
-    if is_over or not draft.traits.can_edit or not draft.wanted:
+    if is_over or not draft.traits.can_edit or draft.wanted is None:
         return None
     wanted = _wanted(draft)
     for number, (part, text) in enumerate(zip(draft.parts, wanted, strict=False)):
@@ -406,7 +407,8 @@ def _ending(draft: Draft, wanted: tuple[str, ...]) -> Edit | None:
 
 def _wanted(draft: Draft) -> tuple[str, ...]:
     """Return the parts that the channel can show."""
-    return draft.wanted if draft.traits.multi_message else draft.wanted[:1]
+    wanted = draft.wanted or ()
+    return wanted if draft.traits.multi_message else wanted[:1]
 
 
 def _edit(draft: Draft, number: int, message: str, text: str) -> Edit:

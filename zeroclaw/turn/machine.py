@@ -266,10 +266,13 @@ def _calling(state: Calling, event: signals.Event) -> Step:
             batch = slots.gated(state.batch, event.verdicts)
             if slots.pending(batch):
                 # A person would not notice text that is added above the request.
-                progress = state.progress
+                progress, shown = state.progress, tuple[signals.Effect, ...]()
                 if is_visible(progress.text.rpartition(BREAK)[2]):
                     progress = replace(progress, text=progress.text + BREAK)
-                return Confirming(progress=progress, batch=batch), (signals.AwaitAnswers(),)
+                else:  # an answer that was cut off may stand there, and would be replaced
+                    shown = (signals.ShowText(text=progress.text, is_last=True),)
+                waiting = Confirming(progress=progress, batch=batch)
+                return waiting, (*shown, signals.AwaitAnswers())
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
             return _on_call_started(state, event.action)

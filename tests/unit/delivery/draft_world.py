@@ -103,7 +103,7 @@ class World(RuleBasedStateMachine):
         self.is_last = False
         self.requested: str | None = None
         self.newest = -1
-        self.texts: tuple[str, ...] = ()
+        self.newest_text: tuple[str, ...] | None = None
         self.in_flight: Call | None = None
         self.calls: list[tuple[float, Call]] = []
         self.refused: dict[str, float] = {}
@@ -188,6 +188,10 @@ class World(RuleBasedStateMachine):
         goes_on_below = self.is_read_now and self.traits.multi_message
         return goes_on_below and not self.draft.parts[call.part].is_ended
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.newest_text or ()
+
     def shown(self) -> tuple[str, ...]:
         return self.texts if self.traits.multi_message else self.texts[:1]
 
@@ -203,7 +207,7 @@ class World(RuleBasedStateMachine):
         """The newest text stands, or is on its way, unless the platform refused."""
         draft = self.draft
         is_over = self.closed or draft.muted or self.is_last
-        if is_over or not self.traits.can_edit or not self.texts:
+        if is_over or not self.traits.can_edit or self.newest_text is None:
             return
         expected = self.shown()
         parts = [self.chat.get(part.message or "") for part in draft.parts]
@@ -237,7 +241,7 @@ class World(RuleBasedStateMachine):
         if fence == 1 and step_back == 0:
             self.newest = number
             if not self.closed:
-                self.texts = parts or self.texts
+                self.newest_text = parts if parts or is_last else self.newest_text
                 self.is_last = is_last
             self.is_read_now = self.is_read_now and self.closed
         before = self.draft

@@ -122,6 +122,14 @@ def test_a_blank_frame_makes_the_ones_before_it_old() -> None:
     assert play(ONE, show(3), show(2, "old"))[1] == []
 
 
+def test_a_blank_text_that_a_person_reads_takes_the_messages_away() -> None:
+    """What goes on below a card may not replace a text above it (P6)."""
+    last = replace(show(0), is_last=True)
+    draft, effects = play(opened("t", 1, TRAITS, ("m0",)), last, Demanded(soon=True), Granted())
+    assert effects == [Delete(call=0, part=0, message="m0")]
+    assert play(draft, done(0), show(1, "a"), Granted())[1] == [send(1, "a", key="t:1")]
+
+
 def test_what_a_person_reads_before_they_answer_is_asked_for_sooner() -> None:
     """As a message of its own or in the one that stands, until the turn goes on (P6)."""
     card = Demanded(soon=True)

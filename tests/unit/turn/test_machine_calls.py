@@ -129,16 +129,21 @@ def test_a_call_that_needs_a_person_waits() -> None:
     state, effects = gated(asked("a"))
     assert isinstance(state, Confirming)
     assert slots.pending(state.batch) == (approval("a"),)
-    assert effects == (AwaitAnswers(),)
+    assert effects == (signals.ShowText(text="", is_last=True), AwaitAnswers())
 
 
 @pytest.mark.parametrize(("said", "above"), [("let me ask", f"let me ask{BREAK}"), ("", "")])
 def test_a_card_ends_the_message_above_it(said: str, above: str) -> None:
-    """People would not notice a text that is added above the request that they answered (K4)."""
+    """People would not notice a text that is added above the request that they answered (K4).
+
+    Nor one that replaces an answer that was cut off: the draft ends with what this answer says.
+    """
     verdicts = entries.Gated(at=AT, verdicts=(asked("a"),))
-    waiting = step(gating(1, said), verdicts)
-    assert isinstance(waiting[0], Confirming)
-    assert waiting[0].progress.text == above
+    state, effects = step(gating(1, said), verdicts)
+    assert isinstance(state, Confirming)
+    assert state.progress.text == above
+    shown = () if said else (signals.ShowText(text="", is_last=True),)
+    assert effects == (*shown, AwaitAnswers())
 
 
 def test_nothing_of_a_batch_runs_until_every_ask_has_ended() -> None:
@@ -146,7 +151,7 @@ def test_nothing_of_a_batch_runs_until_every_ask_has_ended() -> None:
     waiting = gated(allowed("a"), asked("b"), asked("c"))
     assert isinstance(waiting[0], Confirming)
     assert slots.pending(waiting[0].batch) == (approval("b"), approval("c"))
-    assert waiting[1] == (AwaitAnswers(),)
+    assert waiting[1][-1] == AwaitAnswers()
     once = run(waiting, granted("c"))
     assert isinstance(once[0], Confirming)
     assert once[1] == ()

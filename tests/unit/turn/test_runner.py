@@ -14,7 +14,7 @@ from zeroclaw.config.model import PolicySettings
 from zeroclaw.conversation.inbox import INBOX
 from zeroclaw.conversation.turn_row import TURNS
 from zeroclaw.envelope import ConversationId, ItemId
-from zeroclaw.errors import ChannelUnavailable, Conflict, StoreRefused
+from zeroclaw.errors import ChannelUnavailable, Conflict, StoreRefused, StreamBroken
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.inbound.live_config import Halt
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage
@@ -87,6 +87,21 @@ async def test_a_tool_turn_is_written_down_step_by_step(world: World) -> None:
             DurablePoint.DELIVERED,
         ]
         assert house.texts() == ["looking \n\ndone"]
+
+
+async def test_the_answer_after_a_card_replaces_nothing_above_it(world: World) -> None:
+    """A cut answer stood there, and the model asked again only called a tool (K4, K5)."""
+    cut = asyncio.Event()
+    poke = asks_for(("poke", '{"a": 1}'))
+    world.model.will((TextDelta(text="I will"), cut, StreamBroken("cut")), poke, says("done"))
+    async with world.running() as house:
+        await house.say("poke it")
+        assert len(house.texts()) == 1
+        cut.set()
+        await house.settle()
+        await house.press()
+        card, answer = world.platforms["chat"].standing(house.place())
+        assert (card.card is not None, answer.text) == (True, "done")
 
 
 async def test_a_turn_that_starts_as_the_house_is_halted_ends_with_it(world: World) -> None:
