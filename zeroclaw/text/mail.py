@@ -10,15 +10,15 @@ No function raises on bad input: an unreadable part is left out, or stays undeco
 """
 
 import binascii
-import codecs
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesHeaderParser
-from email.utils import collapse_rfc2231_value
 
+from zeroclaw.text.charset import codec_of
 from zeroclaw.value import Hidden, Value
 
 MAX_HEADER_BYTES = 65_536
@@ -32,8 +32,6 @@ _ENDINGS = {"message/rfc822": "eml"}
 # Ways to hide text in a mail that web pages do not use; only machines would read it.
 _HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)")
 
-# Codecs that take quadratic time, or decode something that is not text.
-_NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 _AFTER_BOUNDARY = frozenset({b"", b"-", b"\r", b"\n", b" ", b"\t"})
 # In both, the alternatives begin with different characters, so nothing is tried twice.
 _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*(?:\n|\Z)|[ \t][^\n]*(?:\n|\Z))*")
@@ -232,16 +230,19 @@ def _leaf(message: Message, start: int, end: int, choice: int, number: int) -> M
 def _parameter(message: Message, name: str, header: str) -> str:
     """Return a parameter of a header, or empty; also empty if the header is too long.
 
-    With RFC 2231 a parameter may name any codec or omit pieces, and then the standard library
-    raises; the shortest example is `filename*=idna''a`. Its time grows quadratically with the length
-    of a header.
+    With RFC 2231 a parameter may omit pieces, and then the standard library raises. Its time grows
+    quadratically with the length of a header.
     """
     if len(str(message.get(header, ""))) > MAX_VALUE_CHARS:
         return ""
     try:
-        return collapse_rfc2231_value(message.get_param(name, "", header))
-    except (LookupError, TypeError, ValueError):
+        value = message.get_param(name, "", header)
+    except (TypeError, ValueError):
         return ""
+    if not isinstance(value, tuple):
+        return value
+    charset, _, text = value
+    return _text(text.encode("latin-1", "replace"), charset or "")
 
 
 def _line(value: str) -> str:
@@ -266,13 +267,10 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 def _text(content: bytes, charset: str) -> str:
     """Return text in a charset, or in the usual ones of mail that names none."""
-    for name in (charset or "utf-8", "utf-8", "windows-1252"):
-        try:
-            codec = codecs.lookup(name).name
-            if codec not in _NO_CHARSETS:
-                # If the charset was named, undecodable bytes are marked and the rest is read.
-                text = content.decode(codec, "replace" if name == charset else "strict")
-                return _UNSTORABLE.sub("\ufffd", text.removeprefix("\ufeff"))
-        except (LookupError, ValueError):
-            continue
+    named = codec_of(charset)
+    for codec in (named,) if named else ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            # If the charset was named, undecodable bytes are marked and the rest is read.
+            text = content.decode(codec, "replace" if named else "strict")
+            return _UNSTORABLE.sub("\ufffd", text.removeprefix("\ufeff"))
     return content.decode("latin-1").replace("\x00", "\ufffd")

@@ -5,6 +5,7 @@ import re
 import zlib
 from typing import Literal
 
+from zeroclaw.text.charset import codec_of
 from zeroclaw.value import Value
 
 Kind = Literal["html", "text"]
@@ -18,38 +19,6 @@ _TEXTS = frozenset(
 )  # fmt: skip
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
-# Encoding labels of the web (encoding.spec.whatwg.org, read 2026-11) without punctuation, and
-# Python's codecs. A server's label is looked up here only: some of Python's codecs decompress, and
-# its codec cache keeps every name ever looked up. By the same standard, ASCII and Latin-1 mean
-# Windows-1252.
-_CHARSETS: dict[str, str] = {
-    "utf8": "utf-8",
-    "utf16": "utf-16-le",
-    "utf16le": "utf-16-le",
-    "utf16be": "utf-16-be",
-    **dict.fromkeys(("ascii", "usascii", "latin1", "l1", "iso88591", "iso885911987"), "cp1252"),
-    **{f"iso8859{number}": f"iso8859-{number}" for number in (*range(2, 9), 10, 13, 14, 15, 16)},
-    **{f"latin{number}": f"iso8859-{number}" for number in (2, 3, 4)},
-    "iso88599": "cp1254",
-    "latin5": "cp1254",
-    **{f"windows{number}": f"cp{number}" for number in range(1250, 1259)},
-    **{f"cp{number}": f"cp{number}" for number in range(1250, 1259)},
-    "windows874": "cp874",
-    "tis620": "cp874",
-    "ibm866": "cp866",
-    "cp866": "cp866",
-    "koi8r": "koi8-r",
-    "koi8u": "koi8-u",
-    "macintosh": "mac-roman",
-    "xmaccyrillic": "mac-cyrillic",
-    **dict.fromkeys(("gb2312", "gbk", "gb18030", "xgbk"), "gb18030"),
-    **dict.fromkeys(("big5", "big5hkscs"), "big5hkscs"),
-    "eucjp": "euc_jp",
-    "iso2022jp": "iso2022_jp",
-    **dict.fromkeys(("shiftjis", "sjis", "xsjis", "windows31j", "mskanji"), "cp932"),
-    **dict.fromkeys(("euckr", "ksc56011987", "windows949"), "cp949"),
-}
-_PUNCTUATION = re.compile(r"[^a-z0-9]")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -184,7 +153,7 @@ def decode(data: bytes, declared: ContentType) -> str:
     for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data.removeprefix(mark).decode(name, "replace")
-    codec = _codec_of(declared.charset) or _codec_inside(data, declared)
+    codec = codec_of(declared.charset) or _codec_inside(data, declared)
     if codec:
         return data.decode(codec, "replace")
     text = codecs.getincrementaldecoder("utf-8")("strict")
@@ -197,11 +166,6 @@ def decode(data: bytes, declared: ContentType) -> str:
 def _codec_inside(data: bytes, declared: ContentType) -> str:
     start = data[:_PRESCAN_BYTES]
     match = _IN_PAGE.search(start) if declared.kind == "html" else _IN_XML.search(start)
-    name = _codec_of(match[1].decode("ascii")) if match else ""
+    name = codec_of(match[1].decode("ascii")) if match else ""
     # We could read it as ASCII, so it can't be UTF-16.
     return "utf-8" if name.startswith("utf-16") else name
-
-
-def _codec_of(charset: str) -> str:
-    """Return the codec for a declared label; empty for an unknown one."""
-    return _CHARSETS.get(_PUNCTUATION.sub("", charset.lower()), "")
