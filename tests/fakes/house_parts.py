@@ -39,9 +39,9 @@ CONFIG = Config(
 
 
 def places_in(directory: Path) -> Places:
-    """Return the places of a daemon in a directory of its own, without a configuration."""
+    """Return the places of a daemon in a directory of its own."""
     return Places(
-        config=None,
+        config=directory / "config.toml",
         data=directory / "data",
         workspaces=directory / "workspaces",
         models=directory / "models",

@@ -163,7 +163,6 @@ def when_it_applies(before: str, after: str, place: Path) -> str:
         return "the configuration means the same as before"
     if not asyncio.run(is_running(place)):
         return "it applies when zeroclaw is started"
-    # A daemon that was started without a file, or with an empty one, may have none to read again.
-    if before and all(map(is_live, keys)):
+    if all(map(is_live, keys)):
         return "zeroclaw is running; `zeroclaw reload` puts it in force"
     return "zeroclaw is running; it applies when the daemon is restarted"

@@ -57,10 +57,11 @@ def read(path: Path | None, data_dir: Path | None = None) -> Loaded:
     text = read_config(path)
     try:
         parsed = parse(text)
+        data = parsed.data_dir if data_dir is None else str(data_dir)
+        places = places_of(path, data, parsed.workspace_dir, parsed.skills_dir)
     except ConfigError as error:
-        raise ConfigError(in_file(path, faults_in(text, environment=os.environ))) from error
-    data = parsed.data_dir if data_dir is None else str(data_dir)
-    places = places_of(path, data, parsed.workspace_dir, parsed.skills_dir)
+        faults = dict.fromkeys((*error.faults, *faults_in(text, environment=os.environ)))
+        raise ConfigError(in_file(path, tuple(faults))) from error
     return Loaded(config=parsed, places=places, data_dir=data_dir)
 
 
@@ -85,12 +86,17 @@ def start_of(loaded: Loaded, environment: Mapping[str, str], *, needs_all: bool 
     except ConfigError as error:
         raise ConfigError(in_file(loaded.places.config, error.faults)) from error
     path, data_dir = loaded.places.config, loaded.data_dir
+
+    def reread() -> Start:
+        # A daemon that was started without a file finds the one that was written since.
+        return start_of(load(path, data_dir) if path is None else read(path, data_dir), environment)
+
     return Start(
         config=loaded.config,
         checked=checked,
         places=loaded.places,
         version=version("zeroclaw"),
-        reread=None if path is None else lambda: start_of(read(path, data_dir), environment),
+        reread=reread,
         written=loaded.written,
     )
 

@@ -64,7 +64,6 @@ class Start(Value):
         places: The paths of its files and directories.
         version: The version shown to people.
         reread: Reads the configuration again; blocks, and raises `ConfigError` with every fault.
-            None if there is no file.
         written: The configuration as in the file, if `config` has a discovered model instead.
     """
 
@@ -72,7 +71,7 @@ class Start(Value):
     checked: CheckedConfig
     places: places.Places
     version: str
-    reread: "Callable[[], Start] | None" = None
+    reread: "Callable[[], Start]"
     written: Config | None = None
 
 

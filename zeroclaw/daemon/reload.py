@@ -14,10 +14,7 @@ from zeroclaw.host.answers import Reloaded
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.value import Struct, field
 
-NO_FILE = (
-    "this zeroclaw was started without a configuration file, so there is none to read again; "
-    "restart it to read one written since, or write one with `zeroclaw init`"
-)
+NO_FILE = "there is no configuration file to read; write one with `zeroclaw init`"
 
 
 class Reloader(Struct):
@@ -43,9 +40,6 @@ class Reloader(Struct):
             Refused: There is no file.
         """
         reread, log = self.foundation.start.reread, self.foundation.log
-        if reread is None:
-            log("reload_refused", reason=NO_FILE, level="warning")
-            raise Refused(NO_FILE)
         async with self._lock:
             try:
                 with refused_as(lambda line: ConfigError((line,)), "the file can't be read again"):
@@ -53,6 +47,9 @@ class Reloader(Struct):
             except ConfigError as error:
                 log("reload_refused", reason=str(error), level="error")
                 raise
+            if new.places.config is None:
+                log("reload_refused", reason=NO_FILE, level="warning")
+                raise Refused(NO_FILE)
             result = self._apply(new)
             log_warnings(new.checked, log)
         log("reloaded", now=", ".join(result.live), needs_a_restart=", ".join(result.waiting))
@@ -77,7 +74,7 @@ class Reloader(Struct):
         self.revocation.begin()
         self.waiting = (*waiting, *(key for key in secrets if key not in waiting))
         return Reloaded(
-            file=str(start.places.config),
+            file=str(new.places.config),
             live=live,
             waiting=self.waiting,
             warnings=new.checked.warnings,

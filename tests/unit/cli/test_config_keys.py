@@ -460,15 +460,6 @@ async def test_a_secret_that_only_the_daemon_has_is_no_fault(home: Path) -> None
     assert (code, err) == (0, "")
 
 
-async def test_a_daemon_without_a_file_needs_a_restart(tmp_path: Path) -> None:
-    """It would refuse a reload: only the next start reads the new file."""
-    async with listening(tmp_path):
-        output = await asyncio.to_thread(
-            when_it_applies, "", BEFORE.replace("supervised", "full"), tmp_path
-        )
-    assert output == "zeroclaw is running; it applies when the daemon is restarted"
-
-
 def test_a_key_of_a_channel_with_a_fault_is_not_only_said_to_be_missing(home: Path) -> None:
     """Its settings can't be read; without the fault, a person would believe the first line (P10)."""
     path = written(home, "[channels.telegram]\ntoken = 3\n")

@@ -207,7 +207,13 @@ def start_in(directory: Path, more: str = "[channels.web]\nenabled = false\n") -
         f"tools = {{shell = {{enabled = false}}}}\n{more}"
         "[channels.terminal]\n"
     )
-    return Start(config=config, checked=check(config, {}), places=places_in(directory), version="1")
+    return Start(
+        config=config,
+        checked=check(config, {}),
+        places=places_in(directory),
+        version="1",
+        reread=lambda: start_in(directory, more),
+    )
 
 
 async def test_the_daemon_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> None:

@@ -255,13 +255,15 @@ async def test_an_os_error_changes_nothing_either(world: World) -> None:
 
 
 async def test_without_a_file_a_reload_says_so(world: World) -> None:
-    """The answer says what to do (P10)."""
+    """The answer says what to do (P10); a removed file does not mean the defaults."""
     async with world.running() as house:
-        bare = replace(house.parts, start=replace(house.parts.start, reread=None))
-        rooms = house.services
-        reloading = Reloader(bare, rooms.revocation)
+        start = house.parts.start
+        world.configure(autonomy="full")
+        gone = replace(start.reread(), places=replace(start.places, config=None))
+        parts = replace(house.parts, start=replace(start, reread=lambda: gone))
         with pytest.raises(Refused, match=NO_FILE):
-            await reloading.reload()
+            await Reloader(parts, house.services.revocation).reload()
+        assert house.parts.settings.config.autonomy == "supervised"
 
 
 async def test_a_signal_reloads_too(world: World) -> None:
@@ -285,7 +287,6 @@ async def test_a_detected_provider_is_no_change(world: World) -> None:
     detected = ProviderSettings(kind="openai", base_url="http://127.0.0.1:1/v1", model="m")
     async with world.running() as house:
         read = house.parts.start.reread
-        assert read is not None
         undetected = world.config.model_copy(update={"provider": ProviderSettings(kind="auto")})
         start = replace(
             house.parts.start,
@@ -298,8 +299,10 @@ async def test_a_detected_provider_is_no_change(world: World) -> None:
         rooms, settings = house.services, LiveConfig(start.config, ())
         parts = replace(house.parts, start=start, settings=settings)
         reloading = Reloader(parts, rooms.revocation)
-        assert await reloading.reload() == Reloaded(file="None", live=("autonomy",))
-        assert await reloading.reload() == Reloaded(file="None")
+        assert await reloading.reload() == Reloaded(
+            file=f"{world.path}/config.toml", live=("autonomy",)
+        )
+        assert await reloading.reload() == Reloaded(file=f"{world.path}/config.toml")
         assert (settings.config.provider, settings.config.autonomy) == (detected, "full")
 
 
@@ -308,7 +311,6 @@ async def test_skills_are_reloaded_from_the_same_folder(world: World) -> None:
     skill = Skill(name="tides", description="When to sail.", text="", folder=Path("/s/tides"))
     async with world.running() as house:
         read = house.parts.start.reread
-        assert read is not None
         start, settings = house.parts.start, house.parts.settings
         fresh = replace(read(), checked=replace(start.checked, skills=(skill,)))
         moved = replace(fresh, places=replace(start.places, skills=Path("/other")))
