@@ -25,6 +25,8 @@ def table_of(text: str) -> dict[str, object]:
         invalid = tuple(_invalid_texts(table, ""))
     except tomllib.TOMLDecodeError as error:
         reason = _KEY.sub(lambda key: "`" + key[1].replace("', '", ".") + "`", str(error).lower())
+        if reason.startswith("invalid value"):
+            reason += '; a text needs quotes: "…"'
         raise ConfigError((f"not valid TOML: {reason}",)) from error
     except (ValueError, RecursionError) as error:  # TOML allows it, Python does not
         reason = "a number is too long"

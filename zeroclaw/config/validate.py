@@ -24,6 +24,8 @@ _SENTENCES = {
     "string_type": 'should be a text, in quotes: "…"',
     "int_type": "should be a whole number",
     "int_parsing": "should be a whole number",
+    "bool_type": "should be true or false",
+    "bool_parsing": "should be true or false",
     "float_type": "should be a number",
     "float_parsing": "should be a number",
     "dict_type": "should be a table",

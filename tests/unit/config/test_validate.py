@@ -157,6 +157,12 @@ def test_a_fault_of_a_whole_table_names_the_table() -> None:
             "[channels.web]\n[channels.web]",
             "not valid TOML: cannot declare `channels.web` twice (at line 2, column 14)",
         ),
+        (
+            "autonomy = full",
+            'not valid TOML: invalid value (at line 1, column 12); a text needs quotes: "…"',
+        ),
+        ('runtime.titles = "maybe"', "runtime.titles: should be true or false"),
+        ("runtime.titles = []", "runtime.titles: should be true or false"),
         ('attachments.max_bytes = "10 MB"', "attachments.max_bytes: should be a whole number"),
         ('approvals.timeout_s = "15 min"', "approvals.timeout_s: should be a number"),
         (
