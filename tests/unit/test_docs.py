@@ -182,7 +182,7 @@ def provider(installed: Path) -> Provider:
 async def test_the_providers_window_has_a_source(provider: Provider) -> None:
     """A provider need not say where it knows the window from."""
     trial = await try_and_close(provider, is_brief=True)
-    assert trial.window == "10,000 tokens, says its provider"
+    assert trial.window == "10,000 tokens (its provider)"
 
 
 @pytest.mark.parametrize(

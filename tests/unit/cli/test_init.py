@@ -180,7 +180,7 @@ def test_an_unwritable_place_is_reported_before_any_question(home: Path) -> None
         check=False,
     )
     line = f"zeroclaw: `{place}/c.toml` can't be written, because this user can't create files in `{place}`"
-    assert (done.returncode, done.stderr) == (1, f"{line}; name another\n")
+    assert (done.returncode, done.stderr) == (1, f"{line}; name another with --config\n")
 
 
 async def test_a_place_below_a_file_is_reported_before_any_question(home: Path) -> None:

@@ -289,8 +289,11 @@ async def load_choice(
 
 
 @pytest.mark.slow
-async def test_a_discovered_server_is_chosen_for_auto(tmp_path: Path) -> None:
+async def test_a_discovered_server_is_chosen_for_auto(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A server on this machine is chosen; a configured model needs no reason."""
+    monkeypatch.setattr("zeroclaw.host.models.servers.LOOPBACK_S", 30.0)  # not under test
     async with ModelServer() as server:
         loaded = await load_choice(configured(tmp_path, 'kind = "auto"'), server.url)
         assert loaded.config.provider.base_url == server.url
@@ -367,8 +370,8 @@ async def test_the_source_of_the_context_window_is_reported() -> None:
     async with trial_server() as server:
         server.listed = {"context_length": 65_536}
         trial = await try_and_close(over(Endpoint(base_url=server.url, model="scripted")))
-    assert "window       65,536 tokens, says the endpoint" in list(in_words(trial))
-    assert as_json(trial)["window"] == "65,536 tokens, says the endpoint"
+    assert "window       65,536 tokens (the endpoint)" in list(in_words(trial))
+    assert as_json(trial)["window"] == "65,536 tokens (the endpoint)"
 
 
 def test_the_attachments_that_a_model_takes_are_listed() -> None:

@@ -88,7 +88,7 @@ def command(
     if not (place.is_dir() and os.access(place, os.W_OK)):
         message = (
             f"`{path}` can't be written, because this user can't create files in `{place}`; "
-            "name another"
+            "name another with --config"
         )
         raise Refused(message)
     only_with_yes = (*flow.Options.__struct_fields__, "unchecked")

@@ -159,7 +159,7 @@ async def try_and_close(
         trial.counted_by = facts.counted_by
         if facts.context_tokens is not None:
             source = facts.context_from or "its provider"
-            trial.window = f"{facts.context_tokens:,} tokens, says {source}"
+            trial.window = f"{facts.context_tokens:,} tokens ({source})"
         trial.answer = await _play(provider, BRIEF if is_brief else ANSWER, clock)
         if is_brief or not trial.answers:
             return trial
