@@ -55,8 +55,8 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     halted: bool = False
 
     def __len__(self) -> int:
-        """Return the number of busy conversations."""
-        return len(self._open)
+        """Return the number of busy conversations; during a halt, of those whose turn is ending."""
+        return len(self.turns) if self.halted else len(self._open)
 
     def is_open(self, conversation: ConversationId) -> bool:
         """Whether a mailbox of the conversation is open, and does not wait after a failure."""
