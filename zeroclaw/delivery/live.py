@@ -508,12 +508,15 @@ class Live(Struct, eq=False, kw_only=True):
     _open: dict[TurnId, DraftHandle] = field(default_factory=dict[TurnId, DraftHandle])
 
     def open(self, new: NewDraft) -> DraftHandle:
-        """Open a draft and start to show it."""
+        """Open a draft and start to show it; one of the same turn may still wait for its call."""
+
+        def on_end() -> None:
+            if self._open.get(new.turn) is handle:
+                del self._open[new.turn]
+
+        account = self.account_of(new.address.channel)
         handle = self._open[new.turn] = DraftHandle(
-            new,
-            account=self.account_of(new.address.channel),
-            group=self.group,
-            on_end=lambda: self._open.pop(new.turn, None),
+            new, account=account, group=self.group, on_end=on_end
         )
         handle.begin()
         return handle

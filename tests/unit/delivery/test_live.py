@@ -254,6 +254,21 @@ async def test_open_drafts_are_seen_by_transcripts() -> None:
         assert rig.live.open_drafts(address) == ()
 
 
+async def test_a_retried_turn_is_seen_though_its_former_draft_ends_late() -> None:
+    """That one waits for a call that hangs, and takes only itself out of the transcript."""
+    async with running(platform(PACED)) as rig:
+        rig.channel.will("send", Hang())
+        former = draft(rig)
+        former.show(0, "a")
+        await rig.clock.sleep(1)
+        assert former.begin_close() is None
+        newer = draft(rig)
+        newer.show(0, "b")
+        await former.close()
+        assert [item.text for item in rig.live.open_drafts(rig.channel.address())] == ["b"]
+        await newer.close()
+
+
 async def test_a_channel_that_is_not_there_shows_nothing() -> None:
     """The turn goes on without a draft (P9)."""
     async with running(platform()) as rig:
