@@ -46,9 +46,8 @@ MAX_HEAD_CHARS = 400
 
 # Any number of them, and the empty lines between. Begins with plain text, which is searched for fast.
 _BREAKS = re.compile(f"\n{BREAK_CHAR}[\n{BREAK_CHAR}]*")
-_FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
-_OPENING = re.compile(  # also one that begins an item of a list
-    r"^((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})[^`\n]*$", re.MULTILINE
+_FENCE = re.compile(  # also one that begins an item of a list
+    r"^((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE
 )
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -169,7 +168,7 @@ def closed(markdown: str) -> str:
     if "```" not in markdown and "~~~" not in markdown:
         return markdown  # mostly; a page asks at each edit
     opening: re.Match[str] | None = None
-    for fence in _OPENING.finditer(markdown, markdown.rfind(BREAK_CHAR) + 1):
+    for fence in _FENCE.finditer(markdown, markdown.rfind(BREAK_CHAR) + 1):
         if opening is None or (">" in opening[1] and ">" not in fence[1]):
             opening = fence  # the quote has ended, and its fence with it
         elif _closes(fence[0], opening[2]):
@@ -288,7 +287,7 @@ class Outline:
             language = opening[3].strip().partition(" ")[0]
             now.fence = _Fence(
                 start=now.at,
-                lead=opening[1],
+                lead=re.sub(r"[^\s>]", " ", opening[1]),
                 mark=opening[2],
                 language=language if len(language) <= LONGEST_LANGUAGE_CHARS else "",
             )

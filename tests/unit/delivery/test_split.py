@@ -156,6 +156,18 @@ def test_a_text_is_cut_at_the_best_place(text: str, limit: int, parts: tuple[str
             id="in a list, without the list",
         ),
         pytest.param(
+            "- ```\n  aaaa\n  bbbb\n  ```\n- c",
+            18,
+            ("- ```\n  aaaa\n  ```", "```\nbbbb\n```\n- c"),
+            id="at the beginning of an item",
+        ),
+        pytest.param(
+            "> - ```\n>   aaaa\n>   bbbb\n>   ```",
+            28,
+            ("> - ```\n>   aaaa\n>   ```", ">   ```\n>   bbbb\n>   ```"),
+            id="at the beginning of an item of a quotation",
+        ),
+        pytest.param(
             "```py\naaaaaaaaaaaaaaaa",
             17,
             ("```py\naaaaaaa\n```", "```py\naaaaaaaaa"),
