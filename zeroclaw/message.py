@@ -4,9 +4,9 @@ Field names follow the chat-completions wire format. Fields marked "Local" never
 (S1-07, S1-14, S1-16). Only `context/history.py` decides which reasoning is sent back.
 """
 
-from collections.abc import Sequence
-from itertools import compress, count
-from operator import ne
+from collections.abc import Iterator, Sequence
+from itertools import compress, count, repeat
+from operator import is_, ne
 from typing import Literal
 
 from zeroclaw.value import Value, field
@@ -176,3 +176,8 @@ def alike(before: Sequence[Message], after: Sequence[Message]) -> int:
     Avoids a Python-level loop: a conversation has hundreds of messages.
     """
     return next(compress(count(), map(ne, before, after)), min(len(before), len(after)))
+
+
+def of_type(messages: Sequence[Message], kind: type[Message]) -> Iterator[Message]:
+    """Return the messages of one type, for the same reason without a Python-level loop."""
+    return compress(messages, map(is_, map(type, messages), repeat(kind)))

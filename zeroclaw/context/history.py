@@ -4,12 +4,20 @@ Pure, and only a view: the journal keeps every message and every result.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress, count, repeat
 from operator import attrgetter, is_, not_
 
 from zeroclaw.gate.receipt import detach
-from zeroclaw.message import AssistantMessage, FileKind, FilePart, Message, ToolMessage, UserMessage
+from zeroclaw.message import (
+    AssistantMessage,
+    FileKind,
+    FilePart,
+    Message,
+    ToolMessage,
+    UserMessage,
+    of_type,
+)
 from zeroclaw.text.escape import shortened
 from zeroclaw.value import replace
 
@@ -34,7 +42,7 @@ def prepare_request_messages(
             that the next request begins like this one (S2-05, K25).
     """
     prepared = tuple(messages)
-    if {*map(_REASONING, _of_type(prepared, AssistantMessage))} - {("", ())}:
+    if {*map(_REASONING, of_type(prepared, AssistantMessage))} - {("", ())}:
         prepared = tuple(map(_trimmed, prepared))
     return _with_notes(prepared, notes) if notes else prepared
 
@@ -70,12 +78,7 @@ def with_file_parts(
 
 def files_of(messages: Sequence[Message]) -> tuple[FilePart, ...]:
     """Return all files of the messages."""
-    return tuple(chain.from_iterable(map(_FILES, _of_type(messages, UserMessage))))
-
-
-def _of_type(messages: Sequence[Message], kind: type[Message]) -> Iterator[Message]:
-    # No Python loop: a turn calls this about six times over all messages.
-    return compress(messages, map(is_, map(type, messages), repeat(kind)))
+    return tuple(chain.from_iterable(map(_FILES, of_type(messages, UserMessage))))
 
 
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:

@@ -109,6 +109,29 @@ def test_what_an_endpoint_attached_to_a_call_goes_back_byte_for_byte() -> None:
     assert f',"extra_content":{extra}}}' in sent(message)
 
 
+def test_no_two_calls_go_out_under_one_id() -> None:
+    """DeepSeek, Moonshot, OpenAI and Anthropic refuse each later request that repeats one (S1-18).
+
+    Some models number the calls of each answer anew, and each `/tool` has the same id.
+    """
+
+    def batch(*ids: str) -> tuple[Message, ...]:
+        calls = tuple(replace(CALLS[0], id=id_) for id_ in ids)
+        results = (ToolMessage(content=id_, tool_call_id=id_) for id_ in ids)
+        return (AssistantMessage(tool_calls=calls), *results)
+
+    messages = (*batch("a", "b"), *batch("a"), *batch("a", "c", "a"))
+    cache: dict[object, Written] = {}
+    before, whole = (ModelRequest(messages=some, kept=cache) for some in (messages[:-1], messages))
+    encode_request(before, model="m", options={})
+    found = json.loads(encode_request(whole, model="m", options={}))["messages"]
+    calls = [call["id"] for message in found for call in message.get("tool_calls", ())]
+    assert calls == ["a", "b", "000003000", "000005000", "c", "000005002"]
+    results = [message for message in found if message["role"] == "tool"]
+    assert [result["tool_call_id"] for result in results] == calls
+    assert [result["content"] for result in results] == ["a", "b", "a", "a", "c", "a"]
+
+
 def test_an_answer_of_words_alone_goes_out_as_its_words() -> None:
     """Role and content, and no field that is empty. S1-09."""
     found = sent(AssistantMessage(content="Sunny.", finish_reason="stop"))

@@ -87,6 +87,8 @@ _OBJECTIONS: tuple[tuple[str, Mapping[str, object]], ...] = (
     (f"{_REFUSED}.{{0,40}}stream_options", {"takes_stream_options": False}),
     # Mistral, and its chat templates.
     (r"tool call ids? .{0,200}length (?:of )?9", {"has_short_ids": True}),
+    # Anthropic, of ids with other characters, such as Kimi's `functions.shell:0`.
+    (r"tool_use\.id: string should match pattern", {"has_short_ids": True}),
     # DeepSeek and Moonshot, of a call that another model or a person made.
     (
         r"missing `?reasoning_content|reasoning_content.{0,99}(?:missing|passed back)",

@@ -15,10 +15,11 @@ Endpoints differ in their `Dialect`, which the provider learns from their refusa
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import attrgetter
 from typing import assert_never, cast
-from zlib import crc32
 
 from msgspec import Raw
 from msgspec.json import encode
@@ -29,10 +30,12 @@ from zeroclaw.message import (
     FilePart,
     Message,
     SystemMessage,
+    ToolCall,
     ToolDefinition,
     ToolMessage,
     UserMessage,
     alike,
+    of_type,
 )
 from zeroclaw.provider import ModelRequest
 from zeroclaw.value import Value, replace
@@ -46,6 +49,8 @@ _ODD: frozenset[tuple[type, type]] = frozenset(
     ((UserMessage, UserMessage), (ToolMessage, UserMessage))
 )
 """Neighbours that some chat templates reject."""
+_SHORT_ID = re.compile("[A-Za-z0-9]{9}")
+_CALLS, _ID = attrgetter("tool_calls"), attrgetter("id")
 NO_TEXT = "(no text)"
 """The text of an answer that was only reasoning; Mistral and Moonshot refuse empty ones."""
 BETWEEN = "(I have the results.)"
@@ -123,7 +128,7 @@ def _encoded_messages(request: ModelRequest, dialect: Dialect) -> Raw:
     messages = tuple(alternating(messages))
     earlier, written = request.kept.get(dialect, ((), ()))
     shared = alike(earlier, messages)
-    unwritten = messages[shared:]
+    unwritten = tuple(_with_own_ids(messages, shared, dialect)) if messages[shared:] else ()
     if dialect != USUAL:
         unwritten = tuple(_in_dialect(message, dialect) for message in unwritten)
     written = (*written[:shared], *(_encoded(_message(message, files)) for message in unwritten))
@@ -166,6 +171,37 @@ def _alternating(messages: Iterable[Message]) -> Iterator[Message]:
     yield last
 
 
+def _with_own_ids(messages: Sequence[Message], start: int, dialect: Dialect) -> Iterator[Message]:
+    """Yield the messages from `start` on, with a new id for each call whose id can't be sent.
+
+    Ids are the model's: some number the calls of each answer anew, and each `/tool` has the same.
+    DeepSeek, Moonshot, OpenAI and Anthropic refuse a request that repeats one. A new id depends only
+    on the messages before it, so that a request begins like the last one.
+    """
+    first = start
+    while first and isinstance(messages[first], ToolMessage):
+        first -= 1  # to the calls that the results belong to
+    answers = of_type(messages[:first], AssistantMessage)
+    taken = {*map(_ID, chain.from_iterable(map(_CALLS, answers)))}
+    sent_as: dict[str, list[str]] = {}
+    for at in range(first, len(messages)):
+        message = messages[at]
+        if isinstance(message, AssistantMessage) and message.tool_calls:
+            sent_as.clear()
+            calls: list[ToolCall] = []
+            for place, call in enumerate(message.tool_calls):
+                is_odd = dialect.has_short_ids and not _SHORT_ID.fullmatch(call.id)
+                is_sent = not is_odd and call.id not in taken
+                calls.append(call if is_sent else replace(call, id=f"{at:06}{place:03}"))
+                taken.add(call.id)
+                sent_as.setdefault(call.id, []).append(calls[-1].id)
+            message = replace(message, tool_calls=tuple(calls))
+        elif isinstance(message, ToolMessage) and sent_as.get(message.tool_call_id):
+            message = replace(message, tool_call_id=sent_as[message.tool_call_id].pop(0))
+        if at >= start:
+            yield message
+
+
 def _as_users(message: Message) -> Message:
     is_system = isinstance(message, SystemMessage)
     return UserMessage(content=message.content) if is_system else message
@@ -173,25 +209,15 @@ def _as_users(message: Message) -> Message:
 
 def _in_dialect(message: Message, dialect: Dialect) -> Message:
     """Return a message as an endpoint accepts it."""
-    if isinstance(message, ToolMessage) and dialect.has_short_ids:
-        return replace(message, tool_call_id=_short(message.tool_call_id))
     if not isinstance(message, AssistantMessage):
         return message
     calls = message.tool_calls
-    if dialect.has_short_ids:
-        calls = tuple(replace(call, id=_short(call.id)) for call in calls)
     if not dialect.takes_vendor_fields:
         calls = tuple(replace(call, extra="") for call in calls)
         message = replace(message, reasoning="", reasoning_details=())
     elif dialect.needs_reasoning and calls:
         message = replace(message, reasoning=message.reasoning or " ")
     return replace(message, tool_calls=calls)
-
-
-def _short(id_: str) -> str:
-    """Return an id of nine letters and digits, the same one if it is one."""
-    is_short = len(id_) == 9 and id_.isascii() and id_.isalnum()  # noqa: PLR2004
-    return id_ if is_short else f"{crc32(id_.encode(errors='replace')):09x}"
 
 
 def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
