@@ -20,11 +20,13 @@ from channels._remote.fields import storable
 from channels._remote.limits import units
 from channels._remote.tables import without_lost_cells
 from channels.telegram import rich
-from channels.telegram.styled import Entity, Styled, to_body
+from channels.telegram.styled import Entity, Styled, from_body, to_body
 from zeroclaw import Rendered
 
 MAX_UNITS = 4096
 """Bot API, sendMessage: 1-4096 after entities parsing, in UTF-16 units, read 2026-11."""
+MAX_ENTITIES = 100
+"""Telegram drops further ones, and with a link where it leads; its documentation does not say so."""
 
 KINDS = frozenset(
     {"blockquote", "bold", "code", "italic", "pre", "spoiler", "strikethrough", "text_link"}
@@ -58,8 +60,10 @@ def markdown(text: str, *, richly: bool = False) -> Rendered:
 
 
 def measure(rendered: Rendered) -> int:
-    """Return the length in UTF-16 units, after entities parsing."""
-    return units(rendered.plain)
+    """Return the length in UTF-16 units; a text with too many entities counts as too long."""
+    length = units(rendered.plain)
+    are_kept = len(from_body(rendered.body).entities) <= MAX_ENTITIES
+    return length if are_kept else max(length, MAX_UNITS + 1)
 
 
 def _styled(original: str, *, richly: bool) -> Styled:

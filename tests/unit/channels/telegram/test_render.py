@@ -104,6 +104,13 @@ def test_a_cut_text_fits(text: str, limit: int) -> None:
 NESTED = r"\sqrt{" * 60 + "x" + "}" * 60
 
 
+@pytest.mark.parametrize(("links", "fits"), [(100, True), (101, False)])
+def test_a_text_with_more_styles_than_telegram_keeps_is_too_long(links: int, *, fits: bool) -> None:
+    """Telegram drops further ones, and with a link where it leads."""
+    text = "".join(f"[{number}](https://a.example/{number})\n" for number in range(links))
+    assert (measure(markdown(text)) <= FULL) is fits
+
+
 @pytest.mark.parametrize(
     "formula",
     [f"${NESTED}$", rf"\({NESTED}\)", rf"\[{NESTED}\]", "$$" + r"\frac{" * 60 + "$$", "$$" * 2_000],
