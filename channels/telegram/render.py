@@ -1,6 +1,6 @@
 """Turns Markdown into text and entities, which Telegram does not have to parse.
 
-telegramify-markdown (of the extra `telegram`, loaded when first used) parses the Markdown. Six of its
+telegramify-markdown (of the extra `telegram`, loaded when first used) parses the Markdown. Some of its
 flaws are worked around here:
 
 - It drops raw HTML including the text inside, so `<` is hidden from it.
@@ -8,7 +8,10 @@ flaws are worked around here:
   daemon. So `$` is hidden from it.
 - Drawing a huge table takes seconds, so such tables are hidden from it (`rich.py`).
 - It drops the definitions of links, although what refers to one may stand in another message, and cells
-  beyond a table's head. So their brackets and borders are hidden from it.
+  beyond a table's head. So their brackets and borders are hidden from it. So are the brackets of links
+  to anything except web pages, such as `tg://user`, with which a model could ping people: they are
+  shown as they were written.
+- It reads underscores in a bare URL as markup, which makes it another URL. So they are hidden from it.
 - It nests block quotes, which the Bot API does not allow (formatting options, read 2026-11).
 """
 
@@ -34,10 +37,11 @@ KINDS = frozenset(
 )
 """All styles that may be sent."""
 _HIDDEN = "<$"
-_HIDDEN_AT_PLACES = "|["
+_HIDDEN_AT_PLACES = "|]_"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # the private use area, so rare in texts
 _LANGUAGE = re.compile(rich.LANGUAGE)
-_DEFINED = re.compile(r"\[(?=(?:[^\[\]\\]|\\.){0,999}\]:)", re.DOTALL)
+_NO_LINK = re.compile(r"(?<!\\)\](?=:|\((?!\s{0,9}https?://))")
+_URL = re.compile(r"https?://[^\s*`|\[\]]*[^\s*`|\[\].,:;!?)~_]")
 # Telegram drops these: control characters, and those that change the reading direction.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 # The library's time is quadratic in the nesting depth: seconds for one line of nothing but markers.
@@ -71,7 +75,7 @@ def _styled(original: str, *, richly: bool) -> Styled:
     if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MAX_BLOCKS:
         return Styled(text=clean.strip())
     unused = (stand_in for stand_in in _STAND_INS if stand_in not in clean)
-    # If the text has all stand-ins, the first four are reused and read as the hidden characters.
+    # If the text has all stand-ins, the first five are reused and read as the hidden characters.
     hidden = dict(zip(_HIDDEN + _HIDDEN_AT_PLACES, chain(unused, _STAND_INS), strict=False))
     restored = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
 
@@ -80,7 +84,8 @@ def _styled(original: str, *, richly: bool) -> Styled:
         return _DROPPED.sub("\ufffd", piece.translate(restored))
 
     source = clean.translate(str.maketrans({sign: hidden[sign] for sign in _HIDDEN}))
-    source = _DEFINED.sub(hidden["["], source)
+    source = _NO_LINK.sub(hidden["]"], source)
+    source = _URL.sub(lambda url: url[0].replace("_", hidden["_"]), source)
     source = rich.without_huge(without_lost_cells(source, hidden["|"]), hidden["|"])
     text, entities = _parsed(source, restore)
     if not text.strip():
@@ -94,8 +99,7 @@ def _styled(original: str, *, richly: bool) -> Styled:
 def _parsed(source: str, restore: Callable[[str], str]) -> tuple[str, list[Entity]]:
     """Parse Markdown into a text and the entities that Telegram allows.
 
-    Of nested quotes only the outermost is kept. Links to anything except web pages are dropped, such
-    as `tg://user`, with which a model could ping people.
+    Of nested quotes only the outermost is kept, and only links to web pages.
     """
     from telegramify_markdown import RenderConfig, convert  # so that only Telegram loads it
 
