@@ -41,6 +41,8 @@ MAX_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton.callback_data: 1-64 bytes, read 2026-11."""
 
 _QUESTION = "why-"
+ASKS = f"?start={_QUESTION}"
+"""Part of the link in a question for a reason, and of no other link."""
 
 
 def view(outcome: Outcome) -> Styled:

@@ -9,10 +9,13 @@ arrives sooner than a person could type it. No rest is expected after a shorter 
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import cast
 
 from channels._remote.fields import Json, array, as_object, inner, integer, number, storable, text
 from channels._remote.incoming import item_line, plain_name, quote
+from channels._remote.limits import units
+from channels.telegram import cards
 from zeroclaw import Attachment, Continues
 
 FULL = 4096
@@ -47,22 +50,35 @@ _FILES: Mapping[str, tuple[str, str]] = {
 def text_of(message: Json) -> str:
     """Return the text of a message, of a file's caption, or of a rich message.
 
-    Quotes and code blocks, which are entities, get their Markdown marks.
+    Quotes and code blocks, which are entities, get their Markdown marks, and each link its target.
     """
     encoded = _plain(message).encode("utf-16-le")
-    spans = ((_span(entity), text(entity, "type")) for entity in entities(message))
-    result, done = "", 0
-    for (start, end), kind in sorted(spans, key=lambda span: (span[0][0], -span[0][1], span[1])):
-        if kind not in _BLOCKS or not done <= start < end <= len(encoded):
+    spans = (
+        (*_span(entity), text(entity, "type"), text(entity, "url")) for entity in entities(message)
+    )
+    marks: list[tuple[int, str]] = []
+    done = 0
+    for start, end, kind, url in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
+        if not start < end <= len(encoded):
             continue
         covered = encoded[start:end].decode("utf-16-le", "replace")
+        # The link in a question for a reason names its approval, which no model needs to know.
+        if url not in {"", covered} and cards.ASKS not in url:
+            marks.append((end, f" ({url})"))
+        if kind not in _BLOCKS or start < done:
+            continue
+        done = end
         if kind == "pre":
             fence = "`" * max([3, *(len(ticks) + 1 for ticks in _TICKS.findall(covered))])
-            formatted = f"{fence}\n{covered}\n{fence}"
-        else:
-            formatted = "> " + covered.replace("\n", "\n> ")
-        result += encoded[done:start].decode("utf-16-le", "replace") + formatted
-        done = end
+            marks += ((start, f"{fence}\n"), (end, f"\n{fence}"))
+            continue
+        for line in covered.split("\n"):
+            marks.append((start, "> "))
+            start += 2 * units(line) + 2  # noqa: PLW2901  the next line's
+    result, done = "", 0
+    for at, mark in sorted(marks, key=itemgetter(0)):
+        result += encoded[done:at].decode("utf-16-le", "replace") + mark
+        done = at
     return result + encoded[done:].decode("utf-16-le", "replace")
 
 
@@ -130,7 +146,7 @@ def _reply_note(message: Json, bot_id: int) -> str:
     if message.keys().isdisjoint(("reply_to_message", "quote")):
         return ""  # the usual case
     original = inner(message, "reply_to_message")
-    content = text(inner(message, "quote"), "text") or text_of(original) or other_content(original)
+    content = text_of(inner(message, "quote")) or text_of(original) or other_content(original)
     author = inner(original, "from")
     return quote(content, "" if integer(author, "id") == bot_id else name_of(author))
 
@@ -243,7 +259,8 @@ def _styled(value: object, levels: int) -> str:
     if isinstance(value, list):
         return "".join(_styled(part, levels - 1) for part in cast("list[object]", value))
     styled = as_object(value)
-    return _styled(next((styled[key] for key in _STYLED_KEYS if key in styled), ""), levels - 1)
+    content = _styled(next((styled[key] for key in _STYLED_KEYS if key in styled), ""), levels - 1)
+    return f"{content} ({url})" if (url := text(styled, "url")) else content
 
 
 # --- messages in several parts -------------------------------------------------------------------

@@ -433,7 +433,7 @@ RICH = {
             "text": [
                 {"type": "bold", "text": ["Pri", "ces: "]},
                 {"type": "mathematical_expression", "expression": "x^2"},
-                " ",
+                {"type": "url", "text": " ", "url": "https://e.x"},
                 {"type": "custom_emoji", "alternative_text": "👍"},
                 {"type": "anchor", "name": "a"},
             ],
@@ -507,12 +507,12 @@ def read(**fields: object) -> str:
         ({"text": "see", "forward_origin": {"type": "new"}}, "[forwarded from somebody]\nsee"),
         (
             {"text": "dear?", "reply_to_message": {"from": BOT, "rich_message": RICH}},
-            "[in reply to what you wrote:]\n> Prices: x^2 👍\n> all\n> milk | 1\n> • one\n> two\n>"
+            "[in reply to what you wrote:]\n> Prices: x^2  (https://e.x)👍\n> all\n> milk | 1\n> • one\n> two\n>"
             " q\n\ndear?",
         ),
         (
             {"rich_message": RICH, "forward_origin": {"type": "user", "sender_user": BOB}},
-            "[forwarded from Bob]\nPrices: x^2 👍\nall\nmilk | 1\n• one\ntwo\nq",
+            "[forwarded from Bob]\nPrices: x^2  (https://e.x)👍\nall\nmilk | 1\n• one\ntwo\nq",
         ),
     ],
 )  # fmt: skip
@@ -709,6 +709,25 @@ def test_text_formatted_as_a_quote_or_a_block_reads_as_one(
     assert decoded(new(text=text, entities=entities)).body == Said(text=read)
     update = new(caption=text, caption_entities=entities, document={"file_id": "f"})
     assert decoded(update).body == Said(text=read)
+
+
+def test_a_link_brings_where_it_leads() -> None:
+    """Forwarded posts are full of them; a question's link would tell the model an approval's id."""
+    places = {
+        0: "https://e.x/1",
+        3: "https://e.x/2",
+        5: "https://t.me/zero?start=why-4-a",
+        7: "ftp:f",
+    }
+    links = [
+        {"type": "text_link", "offset": at, "length": 5 if at == 7 else 1, "url": url}
+        for at, url in places.items()
+    ]
+    entities = [{"type": "blockquote", "offset": 0, "length": 4}, *links]
+    shown = "> a (https://e.x/1)\n> 😀 (https://e.x/2)\nc\nftp:f"
+    assert read(text="a\n😀\nc\nftp:f", entities=entities) == shown
+    quote = {"text": "a", "entities": links[:1]}
+    assert "> a (https://e.x/1)\n" in read(text="why?", quote=quote)
 
 
 def test_an_edits_own_words_are_distinguished_too() -> None:
