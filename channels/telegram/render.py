@@ -12,6 +12,7 @@ flaws are worked around here:
   to anything except web pages, such as `tg://user`, with which a model could ping people: they are
   shown as they were written.
 - It reads underscores in a bare URL as markup, which makes it another URL. So they are hidden from it.
+- It ticks the box of an open task. So `☑` is hidden from it, and its own becomes `☐`.
 - It nests block quotes, which the Bot API does not allow (formatting options, read 2026-11).
 """
 
@@ -36,7 +37,7 @@ KINDS = frozenset(
     | {"underline"}
 )
 """All styles that may be sent."""
-_HIDDEN = "<$"
+_HIDDEN = "<$☑"
 _HIDDEN_AT_PLACES = "|]_"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # the private use area, so rare in texts
 _LANGUAGE = re.compile(rich.LANGUAGE)
@@ -75,9 +76,9 @@ def _styled(original: str, *, richly: bool) -> Styled:
     if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MAX_BLOCKS:
         return Styled(text=clean.strip())
     unused = (stand_in for stand_in in _STAND_INS if stand_in not in clean)
-    # If the text has all stand-ins, the first five are reused and read as the hidden characters.
+    # If the text has all stand-ins, the first six are reused and read as the hidden characters.
     hidden = dict(zip(_HIDDEN + _HIDDEN_AT_PLACES, chain(unused, _STAND_INS), strict=False))
-    restored = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
+    restored = str.maketrans({"☑": "☐"} | {stand_in: sign for sign, stand_in in hidden.items()})
 
     def restore(piece: str) -> str:
         # Replace one unit by one unit, so that offsets stay valid.
