@@ -14,7 +14,7 @@ _FOLDERS = frozenset(
 _FILES = frozenset(
     {
         ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".npmrc", ".pypirc",
-        ".htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
+        ".htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk",
     }
 )  # fmt: skip
 _ENDINGS = (".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")

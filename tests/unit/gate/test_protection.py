@@ -100,6 +100,7 @@ def test_everything_else_is_left_to_the_policy(resource: str) -> None:
         "/srv/work/Server.PEM",
         "/srv/work/tls.key",
         "/srv/work/id_ed25519",
+        "/srv/work/id_ed25519_sk",
         "/srv/ann/.netrc",
         "/etc/shadow",
         "/etc/shadow-",
