@@ -117,7 +117,8 @@ def test_show_prints_what_full_asks_about_untrusted_text(config: str, tmp_path: 
     """It is a statement like all others, and its key removes it."""
     _, out, _ = policy("show", "--config", config)
     assert "full.untrusted" in out
-    assert "untrusted = True, in_message = False" in out
+    as_in_a_file = 'effects_any_of = ["network", "exec"], untrusted = true, in_message = false'
+    assert f"when = {{ {as_in_a_file} }}" in out
     off = tmp_path / "off.toml"
     off.write_text("[policy]\nask_when_untrusted = false\n", encoding="utf-8")
     _, out, _ = policy("show", "--config", str(off))

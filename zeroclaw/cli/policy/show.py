@@ -14,6 +14,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from zeroclaw.cli.configuration import Loaded
+from zeroclaw.config.edit import on_one_line
 from zeroclaw.config.model import Autonomy, Config
 from zeroclaw.daemon.config_check import kinds_of, vocabulary_of
 from zeroclaw.daemon.extensions import by_name, open_tools
@@ -221,7 +222,7 @@ def _scope(statement: Statement) -> str:
     if statement.resources:
         parts += ["on", ", ".join(statement.resources)]
     if statement.when:
-        parts += ["when", ", ".join(f"{name} = {value}" for name, value in statement.when.items())]
+        parts += ["when =", on_one_line(to_builtins(statement.when))]
     return " ".join(parts)
 
 
