@@ -53,10 +53,11 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     _early: dict[ConversationId, None] | None = field(default_factory=dict[ConversationId, None])
     _admitting: bool = True
     halted: bool = False
+    _halted: dict[ConversationId, None] = field(default_factory=dict[ConversationId, None])
 
     def __len__(self) -> int:
-        """Return the number of busy conversations; during a halt, of those whose turn is ending."""
-        return len(self.turns) if self.halted else len(self._open)
+        """Return the number of busy conversations."""
+        return len(self._open)
 
     def is_open(self, conversation: ConversationId) -> bool:
         """Whether a mailbox of the conversation is open, and does not wait after a failure."""
@@ -94,6 +95,10 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         self.halted = on
         for wakeup in self._open.values():
             wakeup.set()
+        if not on:
+            halted, self._halted = self._halted, {}
+            for conversation in halted:
+                self.wake(conversation)
 
     def close(self) -> None:
         """Start no more turns; running ones may finish."""
@@ -173,8 +178,11 @@ class Mailboxes(Struct, kw_only=True, eq=False):
                 await self.turns.run(session, items, wakeup)
             elif wakeup.is_set():
                 continue
-            elif self.halted and self._admitting:
-                await wakeup.wait()
+            elif self.halted:
+                # An erasure need not wait for `/resume`. The session is opened again by then, and
+                # waits for its predecessor.
+                self._halted[conversation] = None
+                return
             else:
                 self.sessions.leave(session)
                 return
@@ -188,4 +196,6 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         old = await self.conversations.predecessor(conversation)
         if old is not None:
             async with self._changed:
-                await self._changed.wait_for(lambda: not (self.is_open(old) and self._admitting))
+                await self._changed.wait_for(
+                    lambda: not ((old in self._halted or self.is_open(old)) and self._admitting)
+                )

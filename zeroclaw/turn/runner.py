@@ -69,10 +69,6 @@ class TurnRunner:
         self._on_parked = on_parked
         self._running: dict[TurnId, TurnLoop] = {}
 
-    def __len__(self) -> int:
-        """Return the number of running turns."""
-        return len(self._running)
-
     async def run(
         self, session: ConversationSession, items: tuple[Item, ...], arrived: asyncio.Event
     ) -> None:

@@ -253,6 +253,22 @@ async def test_a_halted_mailbox_closes_with_the_house(world: World) -> None:
         assert await house.states() == ["queued"]
 
 
+async def test_after_a_halt_too_a_conversation_waits_for_the_one_before_it(world: World) -> None:
+    """Messages before `/new` are answered first (P2)."""
+    held = asyncio.Event()
+    world.model.will((held, *says("to one")), says("to two"))
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("one")
+        await house.say("/new")
+        await house.say("two")
+        await house.say("/resume")
+        assert len(world.model.requests) == 1
+        held.set()
+        await house.settle()
+        assert house.texts()[-2:] == ["to one", "to two"]
+
+
 # --- a message too many: told, ended, and nothing worse -------------------------------------------
 
 

@@ -754,6 +754,19 @@ async def test_an_erasure_in_a_shared_chat_waits_for_another_persons_turn(
         assert "tulip" not in await stored_text(world)
 
 
+async def test_an_erasure_does_not_wait_for_a_halt_to_end(world: World) -> None:
+    """Though another person's message waits for that in the same chat; it is answered then."""
+    async with world.running() as house:
+        await house.say("tulip asked", "ben", room="club")
+        await house.say("/halt")
+        await house.say("hello", room="club")
+        await forget(house, "ben")
+        await house.advance(5)
+        assert "tulip" not in await stored_text(world)
+        await house.say("/resume")
+        assert house.texts(room="club")[-1] == "ok"
+
+
 @pytest.mark.parametrize("retries", [1, 2])
 async def test_a_message_that_another_person_retried_is_erased_too(
     world: World, retries: int
