@@ -53,6 +53,7 @@ async def _exported(
     # The whole configuration is loaded, because it knows which secrets exist.
     from zeroclaw.cli.client import secrets_of_daemon
     from zeroclaw.cli.configuration import load, start_of
+    from zeroclaw.inbound.identity import People
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines, page
     from zeroclaw.stores.sqlite.reader import open_read_only
@@ -63,8 +64,9 @@ async def _exported(
         lambda: start_of(load(config, data_dir), os.environ, needs_all=False)
     )
     place = start.places.data
+    people = People(start.config, {it.name: it.manifest for it in start.checked.channels})
     async with open_read_only(place) as store:
-        collected = await collect(store, subject, start.config.people)
+        collected = await collect(store, people.id_of(subject) or subject, start.config.people)
     records = lines(collected, start.checked.redactor.redact)
     missing = start.checked.missing
     for key in sorted(missing.keys() - (await secrets_of_daemon(place) if missing else ())):

@@ -264,6 +264,20 @@ def test_a_damaged_record_alone_makes_no_export_of_an_unknown_name(data: Path) -
     assert (code, out, "nothing that can be read is stored of `aad`" in err) == (1, "", True)
 
 
+def test_a_sender_whom_the_configuration_names_is_that_person(data: Path, tmp_path: Path) -> None:
+    """In any spelling of the address, as `/forget` takes it."""
+    config = tmp_path / "config.toml"
+    people = 'people = [{name = "ada", ids = ["email:ada@example.com"]}]\n'
+    mail = (
+        '[channels.email]\naddress = "bot@example.com"\npassword = {env = "SOME_API_KEY"}\n'
+        'imap_host = "mail.example.com"\nsmtp_host = "mail.example.com"\n'
+    )
+    config.write_text(f"{people}{mail}", encoding="utf-8")
+    code, out, err = run("export", "email:Ada@Example.com", "--config", config, "--data-dir", data)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["by"] == "Ada"
+
+
 def test_a_missing_secret_is_named_in_one_escaped_line(data: Path, tmp_path: Path) -> None:
     """The path in a configuration must not look like another path in the terminal (P10)."""
     config = tmp_path / "config.toml"

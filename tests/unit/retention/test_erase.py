@@ -818,13 +818,14 @@ async def test_an_erasure_that_has_to_wait_does_not_block_another(
         assert house.texts()[-1] == "Done: what you said to me is removed."
 
 
-async def test_only_an_operator_may_erase_other_people(world: World) -> None:
-    """By their name in the configuration, or by their id."""
+@pytest.mark.parametrize("named", ["ben", "chat:ben"])
+async def test_only_an_operator_may_erase_other_people(world: World, named: str) -> None:
+    """By their name in the configuration, or by any of their ids."""
     async with world.running() as house:
         await house.say("tulip", "ben")
         await house.say("/forget ada", "ben")
         assert house.texts("ben")[-1] == "You can only have your own words forgotten: `/forget`."
-        await forget(house, "ada", "ben")
+        await forget(house, "ada", named)
         assert "tulip" not in await stored_text(world)
         assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."
         await forget(house, "ada", "bob")

@@ -65,7 +65,9 @@ async def forget(context: InboundContext, invocation: Invocation) -> Reply:
             confirmed = replace(request, address=invocation.address)
             put = ERASURE_REQUESTS.put(principal.id, confirmed, state=OPEN)
             return Reply(text=catalogue.FORGETTING_NOW.to(language), writes=(put,))
-    person = (argument if ":" in argument else f"person:{argument}") if argument else principal.id
+    # The configuration may have lost a name under which messages are stored.
+    named = argument if ":" in argument else f"person:{argument}"
+    person = (context.people.id_of(argument) or named) if argument else principal.id
     may_any = context.may(principal, "command:forget", direct=invocation.address.direct, own=False)
     if person != principal.id and not may_any:
         return Reply(text=catalogue.FORGET_ONLY_YOURS.to(language))
