@@ -1,14 +1,28 @@
 """On SIGTERM the daemon gives running work a moment, says that it pauses, and continues when restarted."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from zeroclaw_test_platform.faults import Hang
 
 from tests.journeys.bench import Holds
+from tests.journeys.daemon_process import spawn
 from tests.journeys.world import open_world
 
 pytestmark = pytest.mark.slow
+
+NO_NAME_SERVER = """
+import socket, threading
+from zeroclaw.cli import main
+
+def hang(*_, **__):
+    print("looking up", flush=True)
+    threading.Event().wait()
+
+socket.getaddrinfo = hang
+main()
+"""
 
 
 async def test_an_answer_that_is_nearly_done_is_finished_first(tmp_path: Path) -> None:
@@ -91,6 +105,13 @@ async def test_a_platform_that_hangs_does_not_keep_it_from_ending(tmp_path: Path
         hang.release()
         await world.until(lambda: len(world.platform.called("send")) >= 2)
         assert len(world.chat("ann").replies) == 1
+
+
+async def test_a_name_server_that_hangs_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    """No thread can be stopped while the system looks up a name in it."""
+    command, model = (sys.executable, "-c", NO_NAME_SERVER), {"base_url": "http://model.example/v1"}
+    async with open_world(tmp_path, command=command, launch=spawn, provider=model) as world:
+        await world.until(lambda: "looking up" in world.daemon.stdout)
 
 
 async def test_what_waits_in_line_is_answered_after_the_restart(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class LoopWatch:
 
     def new_loop(self) -> asyncio.AbstractEventLoop:
         """Return the watched loop."""
-        return asyncio.SelectorEventLoop(self._selector)
+        return _Loop(self._selector)
 
     def start(self) -> None:
         """Start watching; called on the loop."""
@@ -70,6 +70,13 @@ class LoopWatch:
         sampled_s, place = self._place
         place = place if sampled_s == began_s else "not seen"
         self._log("loop_stalled", cpu_ms=round(took_s * 1000), place=place, level="warning")
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop whose end does not wait for threads: look-ups in them take as long as name servers do."""
+
+    async def shutdown_default_executor(self, *_: float | None) -> None:
+        """Leave the threads to `close`."""
 
 
 class _TimedSelector(selectors.DefaultSelector):
