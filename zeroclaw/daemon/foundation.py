@@ -162,14 +162,6 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     stack.push_async_callback(store.aclose)
     await asyncio.to_thread(places.make_workspace, start.places.workspaces)
     await _follow(ids, store)
-    keys = await asyncio.to_thread(
-        open_keys,
-        data,
-        keep_days=config.receipts.keep_days,
-        now=clock.now(),
-        name=ids.ulid(),
-        secret=os.urandom(32),
-    )
     listener = None
     if any(part.manifest.kind == "web" for part in start.checked.channels):
         listener = await asyncio.to_thread(
@@ -196,6 +188,16 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     )
     if shell_note:
         log("shell_unavailable", reason=shell_note, level="warning")
+    context = await asyncio.to_thread(open_context_providers)
+    # Last: a start that fails, again and again, must not add keys.
+    keys = await asyncio.to_thread(
+        open_keys,
+        data,
+        keep_days=config.receipts.keep_days,
+        now=clock.now(),
+        name=ids.ulid(),
+        secret=os.urandom(32),
+    )
     return Foundation(
         start=start,
         settings=settings,
@@ -216,7 +218,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         shell_note=shell_note,
         watched=watched,
         summariser=providers.get(SUMMARISES),
-        context=await asyncio.to_thread(open_context_providers),
+        context=context,
     )
 
 

@@ -29,8 +29,9 @@ from zeroclaw.daemon.config_check import check
 from zeroclaw.daemon.foundation import Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Hooks
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import ConfigError, ProviderUnreachable, StoreUnusable, ungrouped
+from zeroclaw.errors import ConfigError, PortInUse, ProviderUnreachable, StoreUnusable, ungrouped
 from zeroclaw.events import Event
+from zeroclaw.gate import receipt_keys
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.processes import Reaped
@@ -231,6 +232,17 @@ async def test_the_daemon_runs_over_real_parts_until_it_is_stopped(tmp_path: Pat
         stop.set()
     assert status is not None
     assert status["model"] == "scripted"
+
+
+async def test_a_start_that_fails_adds_no_receipt_key(tmp_path: Path) -> None:
+    """A service manager that restarts it for days would add one every few seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        listener = f"[channels.web]\n[listener]\nport = {other.getsockname()[1]}\n"
+        start = await asyncio.to_thread(start_in, tmp_path, listener)
+        hooks = Hooks(on_ready=lambda _facts: None, stop=asyncio.Event())
+        with pytest.raises(PortInUse):
+            await daemon.serve(start, hooks, Openers())
+    assert not (start.places.data / receipt_keys.FILE).exists()
 
 
 @pytest.mark.parametrize(("tools", "variable"), [("", "/dev/null"), ("other = other:tools", None)])
