@@ -52,15 +52,14 @@ def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | No
         return None
     pieces = _pieces(values[0])
     names = [text for text, is_quoted in pieces if is_quoted]
-    unquoted = "".join(text for text, is_quoted in pieces if not is_quoted)
+    # A quoted string is a name only before the brackets: `<ann"x"@a.example>` is not Ann.
+    unquoted = "".join('"' if is_quoted else text for text, is_quoted in pieces)
     before, bracket, rest = unquoted.partition("<")
     spec, closed, after = rest.partition(">")
     if bracket and (not closed or after.strip() or any(sign in before for sign in ",;:")):
         return None
-    if not bracket and names:
-        return None
     address = normalised(spec if bracket else before, plus_tags)
-    name = " ".join((*names, before.strip())).strip() if bracket else ""
+    name = " ".join((*names, before.replace('"', "").strip())).strip() if bracket else ""
     return Sender(id=address, verified=False, display=name) if address else None
 
 
