@@ -52,12 +52,14 @@ def test_a_header_that_is_too_long_reads_as_empty() -> None:
     assert parse_mail(b"A: " + b"a" * (MAX_VALUE_CHARS + 1) + b"\n\n").headers == {"a": ("",)}
 
 
-def test_a_header_that_is_too_long_has_no_parameters() -> None:
+@pytest.mark.parametrize("filler", [b" " * MAX_VALUE_CHARS, b";" * 7_000])
+def test_a_header_that_is_too_long_has_no_parameters(filler: bytes) -> None:
     """The standard library copies all that follows for each: a hundred such parts took 17 s. P9."""
-    long = b"Content-Type: application/pdf" + b"; " * MAX_VALUE_CHARS + b'; name="a.pdf"\n\n'
+    long = b"Content-Type: application/pdf;" + filler + b'; name="a.pdf"\n\n'
     [part] = parse_mail(long).parts
     assert (part.kind, part.name) == ("application/pdf", "part-1.pdf")
-    [part] = parse_mail(long.replace(b"; " * MAX_VALUE_CHARS, b"; " * 9)).parts
+    assert calls_made(lambda: parse_mail(long)) < 1_000
+    [part] = parse_mail(long.replace(filler, filler[:9])).parts
     assert part.name == "a.pdf"
 
 
