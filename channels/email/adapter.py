@@ -83,6 +83,9 @@ class EmailChannel:
         self._retries_file = TextFile(directory, "held")
         self._retries: dict[int, tuple[int, float]] = {}
         self._bot = Bot(channel=context.name, settings=settings)
+        # Earlier releases stored positions without the account.
+        is_same_account = context.account in {"", settings.address}
+        self._scopes = (self._bot.scope, *((settings.mailbox,) if is_same_account else ()))
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MAX_REMEMBERED)
         self._pressed: Recent[str, bool] = Recent(MAX_REMEMBERED)
@@ -112,10 +115,11 @@ class EmailChannel:
         """Load how far the mailbox has been read; mail from before the first start counts as read."""
         committed, validity = self._committed_progress(), mailbox.validity
         cursor, _, name = (await self._progress_file.read()).strip().partition(" ")
-        noted = read_cursor(cursor) if name == self._settings.mailbox else None
+        noted = read_cursor(cursor) if name in self._scopes else None
         positions = [position for position in (committed, noted) if position is not None]
-        suffix = re.escape(f" {validity} {self._settings.mailbox}")
-        rows = re.findall(rf"(?m)^(\d+) (\d+){suffix}$", await self._retries_file.read())
+        scopes = "|".join(map(re.escape, self._scopes))
+        line = rf"(?m)^(\d+) (\d+) {validity} (?:{scopes})$"
+        rows = re.findall(line, await self._retries_file.read())
         retry_at = self._monotonic() + RETRY_S
         # Any connection may break once, so a mail that failed only once is fetched at once.
         self._retries = {int(uid): (int(n), retry_at if n > "1" else 0.0) for uid, n in rows}
@@ -136,13 +140,14 @@ class EmailChannel:
 
     def _committed_progress(self) -> Progress | None:
         """Return the position that the runtime committed last, None if there is none."""
-        return read_cursor(self._context.positions.get(self._settings.mailbox, ""))
+        cursors = map(self._context.positions.get, self._scopes)
+        return read_cursor(next(filter(None, cursors), ""))
 
     async def _save_progress(self, progress: Progress) -> None:
         """Save how far the mailbox was read, unless that is the committed position."""
         if progress != self._committed_progress():
             cursor = f"{progress.validity}:{progress.uid}"
-            await self._progress_file.write(f"{cursor} {self._settings.mailbox}\n")
+            await self._progress_file.write(f"{cursor} {self._bot.scope}\n")
 
     async def _read_new(self, mailbox: Mailbox, progress: Progress, admit: Admit) -> Progress:
         """Process new mails and due retries, one at a time, by UID; return the new progress."""
@@ -183,7 +188,7 @@ class EmailChannel:
         return None
 
     async def _save_retries(self, mailbox: Mailbox) -> None:
-        suffix, retries = f"{mailbox.validity} {self._settings.mailbox}", self._retries.items()
+        suffix, retries = f"{mailbox.validity} {self._bot.scope}", self._retries.items()
         await self._retries_file.write("".join(f"{uid} {n} {suffix}\n" for uid, (n, _) in retries))
 
     async def _process(self, mailbox: Mailbox, fetched: Fetched, admit: Admit) -> bool:

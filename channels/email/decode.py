@@ -102,6 +102,11 @@ class Bot(Value):
         """The domain of the account, used in its Message-IDs."""
         return self.settings.address.rpartition("@")[2]
 
+    @property
+    def scope(self) -> str:
+        """The scope of reading positions, with the account: Gmail gives all inboxes UIDVALIDITY 1."""
+        return f"{self.settings.address} {self.settings.mailbox}"
+
 
 class Fetched(Value):
     """A mail as it was fetched.
@@ -180,7 +185,7 @@ def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decod
         dedup=tuple(keys),
         body=body,
         message=parent.id if is_plain_id(parent.id) else f"uid:{cursor}",
-        position=Position(scope=settings.mailbox, cursor=cursor),
+        position=Position(scope=bot.scope, cursor=cursor),
         attachments=tuple(islice(files, MAX_FILES)),
         sent_at=fetched.at,
         alone=True,

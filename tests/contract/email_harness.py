@@ -72,6 +72,7 @@ def email_context(
     positions: Mapping[str, str],
     log: Log = no_log,
     directory: Path | None = None,
+    account: str = "",
 ) -> ChannelContext:
     return ChannelContext(
         name="email",
@@ -81,6 +82,7 @@ def email_context(
         mount=NoMount(),
         log=log,
         positions=positions,
+        account=account,
         transcript=no_transcript,
         directory=directory,
     )
@@ -315,13 +317,16 @@ class EmailPlace:
         self.clock = ManualClock()
 
     @asynccontextmanager
-    async def life(self, admit: Admit, positions: Mapping[str, str]) -> AsyncGenerator[Channel]:
+    async def life(
+        self, admit: Admit, positions: Mapping[str, str], account: str = ""
+    ) -> AsyncGenerator[Channel]:
         context = email_context(
             email_settings(self.mail, self.bot),
             self.clock,
             positions=positions,
             log=noting(self.facts),
             directory=self.directory,
+            account=account,
         )
         channel = EmailChannel(context)
         async with receiving(channel, admit):

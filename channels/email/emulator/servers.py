@@ -285,18 +285,18 @@ class Servers:
 
         return await asyncio.to_thread(read)
 
-    async def renumber(self, address: str) -> None:
-        """Give a mailbox another UIDVALIDITY, as if it were restored from elsewhere.
+    async def renumber(self, address: str, like: str = "") -> None:
+        """Give a mailbox the next UIDVALIDITY, or another mailbox's, as if it were restored.
 
         Dovecot would use the current second, which may be the same again.
         """
 
         def forget() -> None:
-            home, validity = self.home / "mail" / address, self.validity(address)
+            home, validity = self.home / "mail" / address, self.validity(like or address)
             for file in home.glob("dovecot*"):
                 file.unlink()
             replacement = home / "anew"
-            replacement.write_text(f"3 V{validity + 1} N1\n")
+            replacement.write_text(f"3 V{validity + (not like)} N1\n")
             shutil.chown(replacement, "nobody")
             replacement.rename(home / "dovecot-uidlist")
 

@@ -64,7 +64,7 @@ def test_a_mail_is_an_envelope() -> None:
     assert envelope.sender == Sender(id="ann@a.example", verified=True, display="Ann")
     assert envelope.body == Said(text="the sums\n\nWhat is 2+2?")
     assert envelope.message == "one@a.example"
-    assert envelope.position == Position(scope="INBOX", cursor="7:42")
+    assert envelope.position == Position(scope="bot@zero.test INBOX", cursor="7:42")
     assert envelope.sent_at == AT
     assert envelope.dedup[0] == "uid:INBOX:7:42"
     assert len(envelope.dedup) == 2

@@ -196,8 +196,8 @@ async def test_the_reading_position_is_noted_if_no_position_is_stored(place: Ema
         await place.write("two")
         await desk.holds(2)
     noted = note.read_text()
-    assert noted.endswith(":0 INBOX\n")
-    note.write_text(noted.replace(":0 INBOX", ":99 Other"))
+    assert noted.endswith(f":0 {place.bot} INBOX\n")
+    note.write_text(noted.replace(f":0 {place.bot} INBOX", f":99 {place.bot} Other"))
     async with place.life(desk.admit, {}):
         await place.write("three")
         await desk.holds(3)
@@ -238,7 +238,7 @@ async def test_an_unreadable_note_is_not_taken_for_a_missing_one(place: EmailPla
     async with place.life(desk.admit, {}):
         await place.write("one")
         # The note follows a moment after the mail is seen.
-        while not note.read_text().endswith(":1 INBOX\n"):  # noqa: ASYNC110  there is no event to wait for
+        while not note.read_text().endswith(f":1 {place.bot} INBOX\n"):  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0)
     before = note.read_text()
     await place.write("meanwhile")
@@ -267,6 +267,34 @@ async def test_a_renumbered_mailbox_repeats_no_mail(place: EmailPlace) -> None:
         await desk.holds(4)
     assert texts(desk) == ["one", "two", "three", "four"]
     assert any("mailbox_renumbered" in fact for fact in place.facts)
+
+
+@pytest.mark.parametrize("scope", ["{} INBOX", "INBOX"])
+async def test_the_progress_in_one_account_counts_for_no_other(
+    place: EmailPlace, scope: str
+) -> None:
+    """After `address` was changed: at Gmail all inboxes have the same UIDVALIDITY. P1."""
+    desk, old = Desk(), place.bot
+    async with place.life(desk.admit, {}):
+        for text in ("one", "two"):
+            await place.write(text)
+        await desk.holds(2)
+        await place.mail.wait_seen(place.bot, 2)
+    # Earlier releases stored no account in a position.
+    positions = {scope.format(old): cursor for cursor in desk.positions.values()}
+    note = place.directory / "read-up-to"
+    note.write_text(note.read_text().replace(f"{old} INBOX", scope.format(old)))
+    async with place.life(desk.admit, positions, account=old):
+        await place.write("three")
+        await desk.holds(3)
+    place.bot = place.mail.new_address("bot")
+    await place.write("from before the start")
+    await place.mail.renumber(place.bot, like=old)
+    other = Desk()
+    async with place.life(other.admit, positions, account=old):
+        await place.write("four")
+        await other.holds(1)
+    assert texts(desk) + texts(other) == ["one", "two", "three", "four"]
 
 
 async def test_a_file_is_never_taken_from_another_mail_with_the_same_id(place: EmailPlace) -> None:
