@@ -94,9 +94,6 @@ class Showed(Value):
         is_last: The final, or `Demanded`, follows at once.
     """
 
-    turn: str
-    fence: int
-    number: int
     parts: tuple[str, ...]
     is_last: bool = False
 
@@ -181,10 +178,8 @@ class Draft(Value):
     """The state of one draft.
 
     Attributes:
-        turn: The turn that writes the text; frames of another turn are dropped.
-        fence: The fence of the newest frame.
+        turn: The turn that writes the text.
         language: The reader's language.
-        number: The number of the newest frame within the fence.
         wanted: The parts of the newest text, None before the first.
         is_last: The final shows these parts, and follows at once.
         parts: The messages that exist, in order.
@@ -201,14 +196,12 @@ class Draft(Value):
         muted: The platform rejected the draft; it shows no more text before the final.
         uncertain: The last send may have arrived.
         unsure: The next send may have arrived before, with another text.
-        closed: No more frames.
+        closed: It takes no more texts.
         ended: No call is under way any more.
     """
 
     turn: str
-    fence: int
     traits: Capabilities
-    number: int = -1
     wanted: tuple[str, ...] | None = None
     is_last: bool = False
     parts: tuple[DraftMessage, ...] = ()
@@ -232,7 +225,6 @@ class Draft(Value):
 
 def opened(
     turn: str,
-    fence: int,
     traits: Capabilities,
     messages: tuple[str, ...] = (),
     *,
@@ -244,9 +236,8 @@ def opened(
 
     Args:
         turn: The turn that writes it.
-        fence: The conversation's fencing token.
         traits: The channel's capabilities; `native_draft` if this draft may be previewed.
-        messages: The turn's messages from before a restart; the first frame replaces their texts.
+        messages: The turn's messages from before a restart; the first text replaces theirs.
         resumed: The turn was begun before a restart, though it may have left no message.
         lost: One more message may exist, unrecorded. The final looks it up, and until then the draft
             shows no text, as after a send that was lost in this process.
@@ -261,7 +252,6 @@ def opened(
     unsure = resumed or bool(messages)
     return Draft(
         turn=turn,
-        fence=fence,
         traits=traits,
         parts=parts,
         sent=len(parts),
@@ -293,13 +283,10 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
     """Handle an event; return the effects, in order."""
     match event:
         case Showed():
-            is_later = (event.fence, event.number) > (draft.fence, draft.number)
-            if event.turn != draft.turn or not is_later or draft.closed:
+            if draft.closed:
                 return draft, ()
             draft = replace(
                 draft,
-                fence=event.fence,
-                number=event.number,
                 wanted=event.parts if event.parts or event.is_last else draft.wanted,
                 is_last=event.is_last,
                 is_read_now=False,

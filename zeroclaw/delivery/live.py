@@ -42,7 +42,6 @@ class NewDraft(Value):
 
     Attributes:
         turn: The turn that writes it; each turn has one open draft.
-        fence: The conversation's fencing token.
         address: The chat that shows it.
         on_ref: Awaited with each new message before the next call. When it raises `StoreRefused` or
             `StoreUnusable`, the draft shows no more text.
@@ -58,7 +57,6 @@ class NewDraft(Value):
     """
 
     turn: TurnId
-    fence: int
     address: Address
     on_ref: Callable[[MessageRef], Awaitable[None]]
     on_sending: Callable[[str], Awaitable[None]]
@@ -95,14 +93,13 @@ class DraftHandle:
         self._refs = {ref.message: ref for ref in new.refs}
         self._draft: machine.Draft = machine.opened(
             new.turn,
-            new.fence,
             NOTHING if account is None else account.traits(new.address),
             tuple(self._refs),
             resumed=new.resumed,
             lost=bool(new.lost),
             language=new.language,
         )
-        self._name = f"draft {new.turn} {new.fence}"
+        self._name = f"draft {new.turn}"
         self._uncertainty = Uncertainty(mark=new.lost)
         self._text = ""
         self._newest: machine.Showed | None = None
@@ -151,20 +148,17 @@ class DraftHandle:
         """Wait until the newest text is shown, or can't be shown."""
         await self._at_rest.wait()
 
-    def show(self, number: int, text: str, *, is_last: bool = False) -> None:
+    def show(self, text: str, *, is_last: bool = False) -> None:
         """Show this text soon; never waits, and only the newest text counts.
 
         Args:
-            number: Grows with each text of the turn.
             text: The complete text so far, redacted and screened.
             is_last: The final, or a tool, follows at once.
         """
         if self._draft.closed:
             return
         self._text = self.as_shown(text)
-        self._newest = machine.Showed(
-            turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
-        )
+        self._newest = machine.Showed(parts=(), is_last=is_last)
         self._stop_typing()
         self._update_rest()
         if not is_last:

@@ -324,7 +324,6 @@ class TurnRunner:
         draft = services.live.open(
             NewDraft(
                 turn=opened.turn,
-                fence=session.fence.token,
                 address=row.address,
                 on_ref=record,
                 on_sending=record,

@@ -94,7 +94,7 @@ class World(RuleBasedStateMachine):
         # What people see, by message; deleted ones are not here.
         self.chat: dict[str, str] = {f"left{number}": "?" for number in range(left)}
         self.by_key: dict[str, str] = {}
-        self.draft = opened("t", 1, traits, tuple(self.chat))
+        self.draft = opened("t", traits, tuple(self.chat))
         # What is seen and not sent; whether that is known; whether such calls may be made.
         self.preview: str | None = None
         self.preview_lost = False
@@ -102,7 +102,6 @@ class World(RuleBasedStateMachine):
         self.demanded = 0
         self.is_last = False
         self.requested: str | None = None
-        self.newest = -1
         self.newest_text: tuple[str, ...] | None = None
         self.in_flight: Call | None = None
         self.calls: list[tuple[float, Call]] = []
@@ -228,25 +227,15 @@ class World(RuleBasedStateMachine):
         """A person deleted a message, and no call has reported it yet."""
         return any(part.message not in self.chat for part in self.draft.parts if part.message)
 
-    @rule(
-        parts=TEXTS,
-        step_back=st.sampled_from([0, 0, 0, 1, 3]),
-        fence=st.sampled_from([1, 1, 0]),
-        is_last=st.sampled_from([False, False, False, True]),
-    )
-    def show(
-        self, parts: tuple[str, ...], step_back: int, fence: int, *, is_last: bool = False
-    ) -> None:
-        number = self.newest + 1 - step_back
-        if fence == 1 and step_back == 0:
-            self.newest = number
-            if not self.closed:
-                self.newest_text = parts if parts or is_last else self.newest_text
-                self.is_last = is_last
-            self.is_read_now = self.is_read_now and self.closed
+    @rule(parts=TEXTS, is_last=st.sampled_from([False, False, False, True]))
+    def show(self, parts: tuple[str, ...], *, is_last: bool = False) -> None:
+        if not self.closed:
+            self.newest_text = parts if parts or is_last else self.newest_text
+            self.is_last = is_last
+            self.is_read_now = False
         before = self.draft
-        self.feed(Showed(turn="t", fence=fence, number=number, parts=parts, is_last=is_last))
-        assert not self.closed or self.draft == before, "frames after the end change nothing"
+        self.feed(Showed(parts=parts, is_last=is_last))
+        assert not self.closed or self.draft == before, "texts after the end change nothing"
 
     @rule(seconds=SECONDS)
     def wait(self, seconds: float) -> None:
@@ -350,11 +339,11 @@ class World(RuleBasedStateMachine):
     @rule(parts=TEXTS)
     def succeed_and_show_more(self, parts: tuple[str, ...]) -> None:
         self.succeed()
-        self.show(parts, 0, 1)
+        self.show(parts)
 
     @rule(parts=TEXTS, arrives=st.booleans())
     def show_more_and_lose_the_answer(self, parts: tuple[str, ...], arrives: bool) -> None:
-        self.show(parts, 0, 1)
+        self.show(parts)
         self.wait(5.0)
         if self.in_flight is not None:
             self.lose_the_answer(arrives)

@@ -216,7 +216,6 @@ def draft(
     return rig.live.open(
         NewDraft(
             turn=TurnId(turn),
-            fence=1,
             address=address or rig.channel.address(),
             on_ref=on_ref or recorded,
             on_sending=unmarked,

@@ -50,8 +50,8 @@ async def answer(
     async with running(channel) as rig:
         address = channel.address()
         handle = draft(rig)
-        for number, (frame, pause_s) in enumerate(frames):
-            handle.show(number, frame)
+        for frame, pause_s in frames:
+            handle.show(frame)
             await rig.clock.sleep(pause_s)
         put = outbox_row(rig.ids.ulid(), TextPost(turn=TURN, address=address, text=text), HERE)
         await commit(rig.store, put)

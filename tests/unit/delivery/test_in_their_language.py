@@ -22,18 +22,11 @@ async def test_a_draft_that_became_shorter_says_where_its_text_went() -> None:
     async with running(platform(KEEPS)) as rig:
         address = rig.channel.address()
         handle = rig.live.open(
-            NewDraft(
-                turn=TURN,
-                fence=1,
-                address=address,
-                on_ref=nothing,
-                on_sending=nothing,
-                language="de",
-            )
+            NewDraft(turn=TURN, address=address, on_ref=nothing, on_sending=nothing, language="de")
         )
-        handle.show(0, "one " * 20)
+        handle.show("one " * 20)
         await rig.clock.sleep(1)
-        handle.show(1, "short")
+        handle.show("short")
         await rig.clock.sleep(1)
         await handle.close()
         assert seen(rig.channel) == ["short", "(steht schon oben)"]

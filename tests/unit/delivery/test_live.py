@@ -50,7 +50,7 @@ async def test_words_that_a_person_reads_before_they_answer_wait_behind_no_reser
     async with running(platform(replace(PACED, account_budget=budget))) as rig:
         handle = draft(rig)
         await rig.clock.sleep(1)
-        handle.show(0, "May I?", is_last=True)
+        handle.show("May I?", is_last=True)
         handle.demand_messages()
         await rig.clock.sleep(0.5)
         assert seen(rig.channel) == []
@@ -65,8 +65,8 @@ async def test_the_first_text_is_seen_at_once_and_the_newest_after_an_interval()
     async with running(platform(PACED)) as rig:
         await rig.clock.sleep(10)
         handle = draft(rig)
-        for number, text in enumerate(["a", "ab", "abc", "abcd"]):
-            handle.show(number, text)
+        for text in ("a", "ab", "abc", "abcd"):
+            handle.show(text)
             await rig.clock.sleep(0.5)
         assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a")]
         await rig.clock.sleep(1)
@@ -79,7 +79,7 @@ async def test_an_answer_that_came_whole_is_one_call() -> None:
     """No draft of it is sent, which the final would only edit (P6)."""
     async with running(platform()) as rig:
         handle = draft(rig)
-        handle.show(0, "hello", is_last=True)
+        handle.show("hello", is_last=True)
         left = await handle.close()
         await rig.commit(final(rig, "hello", refs=left.refs))
         await rig.clock.sleep(1)
@@ -94,7 +94,7 @@ async def test_a_draft_that_waited_for_another_message_obeys_its_refusal() -> No
         await rig.commit(put)
         await rig.clock.sleep(0.5)
         handle = draft(rig, address=replace(rig.channel.address(), thread="2"))
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(30)
         assert [call.text for call in rig.channel.calls] == ["done", "done", "a"]
         assert rig.channel.calls[1].at >= 8
@@ -110,7 +110,7 @@ async def test_each_new_message_is_known_before_anything_else_is_sent() -> None:
 
     async with running(platform()) as rig:
         handle = draft(rig, on_ref=recorded)
-        handle.show(0, "a" * 50 + "\n\n" + "b" * 50)
+        handle.show("a" * 50 + "\n\n" + "b" * 50)
         refs_at_calls: list[int] = []
 
         async def count(call: object) -> None:
@@ -136,9 +136,9 @@ async def test_a_failure_is_tried_again(fault: Exception | Lost) -> None:
     async with running(platform()) as rig:
         rig.channel.will("edit", fault)
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
-        handle.show(1, "ab")
+        handle.show("ab")
         await rig.clock.sleep(5)
         assert seen(rig.channel) == ["ab"]
         await handle.close()
@@ -150,9 +150,9 @@ async def test_a_refused_draft_falls_silent(refusal: Exception) -> None:
     async with running(platform()) as rig:
         rig.channel.will("send", refusal)
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
-        handle.show(1, "ab")
+        handle.show("ab")
         await rig.clock.sleep(1)
         assert len(rig.channel.calls) == 1
         assert (await handle.close()).refs == ()
@@ -167,7 +167,7 @@ async def test_closing_waits_for_the_call_under_way_and_returns_its_message() ->
 
         rig.channel.before = slow
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
         assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
         assert rig.clock.monotonic() == 5
@@ -183,7 +183,7 @@ async def test_a_cancelled_close_can_be_repeated() -> None:
 
         rig.channel.before = slow
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await handle.close()
@@ -195,9 +195,9 @@ async def test_a_send_that_may_have_arrived_is_uncertain() -> None:
     async with running(platform(PLAIN_SENDS)) as rig:
         rig.channel.will("send", Lost())
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
-        handle.show(1, "ab")
+        handle.show("ab")
         await rig.clock.sleep(1)
         left = await handle.close()
         assert (left.refs, left.uncertainty.may_stand) == ((), True)
@@ -209,12 +209,12 @@ async def test_a_resumed_turn_goes_on_in_its_messages() -> None:
     channel = platform()
     async with running(channel) as rig:
         before = draft(rig)
-        before.show(0, "the draft")
+        before.show("the draft")
         await rig.clock.sleep(1)
         refs = (await before.close()).refs
     async with running(channel) as rig:
         after = draft(rig, refs=refs)
-        after.show(0, "again")
+        after.show("again")
         await rig.clock.sleep(1)
         assert (await after.close()).refs == refs
         assert seen(channel) == ["again"]
@@ -228,9 +228,9 @@ async def test_a_newer_holder_ends_the_draft() -> None:
             raise Fenced("held by somebody newer")
 
         handle = draft(rig, on_ref=fenced)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
-        handle.show(1, "ab")
+        handle.show("ab")
         await rig.clock.sleep(1)
         assert seen(rig.channel) == ["a"]
         assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
@@ -242,11 +242,11 @@ async def test_open_drafts_are_seen_by_transcripts() -> None:
         address = rig.channel.address()
         handle = draft(rig)
         assert rig.live.open_drafts(address) == ()
-        handle.show(0, "a")
+        handle.show("a")
         key = rig.live.open_drafts(address)[0].key
         await rig.clock.sleep(10)
-        handle.show(1, "ab")
-        handle.show(2, "abc")
+        handle.show("ab")
+        handle.show("abc")
         (found,) = rig.live.open_drafts(address)
         assert (found.text, found.key) == ("abc", key)
         assert rig.live.open_drafts(rig.channel.address("c2")) == ()
@@ -259,11 +259,11 @@ async def test_a_retried_turn_is_seen_though_its_former_draft_ends_late() -> Non
     async with running(platform(PACED)) as rig:
         rig.channel.will("send", Hang())
         former = draft(rig)
-        former.show(0, "a")
+        former.show("a")
         await rig.clock.sleep(1)
         assert former.begin_close() is None
         newer = draft(rig)
-        newer.show(0, "b")
+        newer.show("b")
         await former.close()
         assert [item.text for item in rig.live.open_drafts(rig.channel.address())] == ["b"]
         await newer.close()
@@ -273,7 +273,7 @@ async def test_a_channel_that_is_not_there_shows_nothing() -> None:
     """The turn goes on without a draft (P9)."""
     async with running(platform()) as rig:
         handle = draft(rig, address=replace(rig.channel.address(), channel="gone"))
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
         assert (await handle.close()).refs == ()
 
@@ -286,7 +286,7 @@ async def test_many_drafts_share_an_account_evenly_and_keep_its_budget() -> None
         handles = [draft(rig, address=rig.channel.address(chat), turn=chat) for chat in chats]
         for number in range(100):
             for handle in handles:
-                handle.show(number, f"text {number}")
+                handle.show(f"text {number}")
             await rig.clock.sleep(0.5)
         counts = [
             len([call for call in rig.channel.calls if call.address.chat == chat]) for chat in chats
@@ -302,11 +302,11 @@ async def test_text_for_another_message_asks_anew_when_its_turn_comes() -> None:
     capabilities = replace(PACED, account_budget=Budget(per_s=0.1, burst=1))
     async with running(platform(capabilities)) as rig:
         handle = draft(rig)
-        handle.show(0, "a" * 50)
+        handle.show("a" * 50)
         await rig.clock.sleep(10.5)
-        handle.show(1, "a" * 50 + "\n\n" + "b" * 50)
+        handle.show("a" * 50 + "\n\n" + "b" * 50)
         await rig.clock.sleep(1)
-        handle.show(2, "short")
+        handle.show("short")
         await rig.clock.sleep(40)
         assert seen(rig.channel) == ["short"]
         await handle.close()
@@ -318,13 +318,13 @@ async def test_a_process_that_ends_while_it_calls_leaves_no_task(newest: str) ->
     async with running(platform()) as rig:
         rig.channel.will("edit", Hang())
         handle, other = draft(rig), draft(rig, turn="other")
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
-        handle.show(1, "ab")
-        other.show(0, "b")
+        handle.show("ab")
+        other.show("b")
         await rig.clock.sleep(1)
-        handle.show(2, newest)
-        other.show(1, newest)
+        handle.show(newest)
+        other.show(newest)
         assert len(rig.channel.in_flight) == 1
     assert rig.channel.in_flight == []
     assert len(rig.channel.calls) == 2
@@ -337,8 +337,8 @@ async def test_a_draft_ends_whose_call_was_cancelled_before_it_began() -> None:
     """Whoever closes it as the daemon ends is not kept waiting (P9)."""
     async with running(platform()) as rig:
         handle = draft(rig)
-        handle.show(0, "a")
-        (call,) = (task for task in asyncio.all_tasks() if task.get_name() == f"draft {TURN} 1")
+        handle.show("a")
+        (call,) = (task for task in asyncio.all_tasks() if task.get_name() == f"draft {TURN}")
         call.cancel()
         async with asyncio.timeout(1):
             left = await handle.close()
@@ -365,18 +365,12 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
         )
         live = Live(account_of={"chat": account}.get, group=group)
         handle = live.open(
-            NewDraft(
-                turn=TURN,
-                fence=1,
-                address=channel.address(),
-                on_ref=unrecorded,
-                on_sending=unmarked,
-            )
+            NewDraft(turn=TURN, address=channel.address(), on_ref=unrecorded, on_sending=unmarked)
         )
         try:
             await asyncio.Event().wait()
         finally:
-            handle.show(0, "a")
+            handle.show("a")
             async with asyncio.timeout(1):
                 closed.append(await handle.close())
 
@@ -403,7 +397,7 @@ async def test_typing_is_shown_until_the_first_text_comes() -> None:
         handle = draft(rig)
         await rig.clock.sleep(TYPING_S * 1.5)
         assert names(rig) == ["typing", "typing"]
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(TYPING_S * 3)
         assert names(rig) == ["typing", "typing", "send"]
         await handle.close()
@@ -430,7 +424,7 @@ async def test_a_text_that_comes_soon_needs_no_sign() -> None:
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
         await rig.clock.sleep(TYPING_DELAY_S / 2)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(TYPING_S * 3)
         assert names(rig) == ["send"]
         await handle.close()
@@ -453,7 +447,7 @@ async def test_a_refused_sign_holds_up_no_text_and_its_wait_is_kept_by_signs() -
         handle = draft(rig)
         await rig.clock.sleep(TYPING_S * 2)
         assert names(rig) == ["typing"]
-        handle.show(0, "a")
+        handle.show("a")
         await handle.at_rest()
         assert rig.channel.calls[-1].at == TYPING_S * 2
         await handle.close()
@@ -501,7 +495,7 @@ async def test_typing_that_hangs_delays_no_text() -> None:
         rig.channel.will("typing", Hang())
         handle = draft(rig)
         await rig.clock.sleep(TYPING_DELAY_S * 2)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(0.1)
         assert names(rig) == ["typing", "send"]
         await handle.close()
@@ -513,9 +507,9 @@ async def test_a_draft_is_at_rest_when_its_newest_text_stands() -> None:
         await rig.clock.sleep(10)
         handle = draft(rig)
         await handle.at_rest()
-        handle.show(0, "a")
+        handle.show("a")
         await handle.at_rest()
-        handle.show(1, "a note")
+        handle.show("a note")
         await handle.at_rest()
         assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a"), (12, "a note")]
         await handle.close()
@@ -525,7 +519,7 @@ async def test_only_the_first_message_shows_what_it_answers() -> None:
     """In a group people see whose message it is about; what follows goes on below it."""
     async with running(platform()) as rig:
         handle = draft(rig, reply_to="m1")
-        handle.show(0, "a" * rig.channel.capabilities.max_length + " b")
+        handle.show("a" * rig.channel.capabilities.max_length + " b")
         await handle.at_rest()
         sent = [call.reply_to for call in rig.channel.calls if call.name == "send"]
         assert sent == ["m1", ""]
@@ -550,7 +544,7 @@ async def test_running_tools_are_shown_at_once_and_again_until_they_end() -> Non
     """Below a text as well; a sign that runs out while a tool runs is shown anew (P6)."""
     async with running(platform(NAMES)) as rig:
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await handle.at_rest()
         handle.show_tools((SHELL,))
         handle.show_tools((SHELL,))
@@ -570,7 +564,7 @@ async def test_running_tools_are_shown_at_once_and_again_until_they_end() -> Non
 async def test_the_end_of_a_tool_whose_call_failed_is_shown_again() -> None:
     async with running(platform(NAMES)) as rig:
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await handle.at_rest()
         rig.channel.will("typing", ChannelUnavailable("no route"))
         handle.show_tools((ENDED,))
@@ -604,7 +598,7 @@ async def test_a_secret_in_the_name_of_a_tool_is_masked() -> None:
 async def test_a_platform_that_shows_no_tools_gets_none() -> None:
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         handle.show_tools((SHELL,))
         await rig.clock.sleep(TYPING_S * 3)
         assert tools_shown(rig) == []

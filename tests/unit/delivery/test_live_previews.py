@@ -54,10 +54,10 @@ async def test_the_last_text_leaves_no_call_for_the_final_to_wait_for() -> None:
     """Not even one that was asked for before it came (P6)."""
     async with running(platform(replace(NATIVE, min_edit_interval_s=5))) as rig:
         handle = direct_draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(6)
-        handle.show(1, "ab")
-        handle.show(2, "abc", is_last=True)
+        handle.show("ab")
+        handle.show("abc", is_last=True)
         await handle.at_rest()
         await rig.clock.sleep(10)
         assert shown(rig.channel) == ("a", [])
@@ -68,11 +68,11 @@ async def test_what_must_stand_is_a_message_before_anybody_waits() -> None:
     """A card comes below it, and a preview would vanish (K4)."""
     async with running(platform(NATIVE)) as rig:
         handle = direct_draft(rig)
-        handle.show(0, "let me look")
+        handle.show("let me look")
         handle.demand_messages()
         await handle.wait_for_messages()
         assert shown(rig.channel) == (None, ["let me look"])
-        handle.show(1, "let me look\n\nfound")
+        handle.show("let me look\n\nfound")
         await rig.clock.sleep(1)
         assert shown(rig.channel) == (None, ["let me look\n\nfound"])
         assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
@@ -86,7 +86,7 @@ async def test_an_empty_draft_delays_no_call() -> None:
         handle.demand_messages()
         await handle.wait_for_messages()
         assert rig.clock.monotonic() == 0
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
         assert shown(rig.channel) == ("a", [])
         await handle.close()
@@ -99,7 +99,7 @@ async def test_a_demanded_text_is_sent_at_once_behind_its_own_previews() -> None
         handle = direct_draft(rig)
         await rig.clock.sleep(10)
         for number in range(100):
-            handle.show(number, f"text {number}")
+            handle.show(f"text {number}")
             await rig.clock.sleep(0.1)
         at = rig.clock.monotonic()
         handle.demand_messages()
@@ -117,7 +117,7 @@ async def test_a_platform_that_is_slow_holds_up_a_tool_for_seconds_only(
     async with running(platform(NATIVE)) as rig:
         rig.channel.will("preview", fault)
         handle = direct_draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
         handle.demand_messages()
         await handle.wait_for_messages()
@@ -132,7 +132,7 @@ async def test_a_silent_preview_is_shown_anew_before_it_fades() -> None:
     async with running(platform(NATIVE)) as rig:
         handle = direct_draft(rig)
         await rig.clock.sleep(5)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(60)
         at = [call.at for call in rig.channel.called("preview")]
         assert all(later - earlier <= 2 * LOOK_S for earlier, later in pairwise(at))
@@ -150,9 +150,9 @@ async def test_a_preview_that_fails_is_made_again(fault: Exception | Lost) -> No
     async with running(platform(NATIVE)) as rig:
         rig.channel.will("preview", fault)
         handle = direct_draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await rig.clock.sleep(1)
-        handle.show(1, "ab")
+        handle.show("ab")
         await rig.clock.sleep(5)
         assert shown(rig.channel) == ("ab", [])
         assert await handle.close() == DraftRemainder(posted=0)
@@ -163,9 +163,9 @@ async def test_a_draft_that_began_before_the_refusal_makes_no_call_either() -> N
     async with running(platform(NATIVE)) as rig:
         first, second = direct_draft(rig), direct_draft(rig, turn="second")
         rig.channel.will("preview", NotSupported("no such method"))
-        first.show(0, "a")
+        first.show("a")
         await rig.clock.sleep(1)
-        second.show(0, "b")
+        second.show("b")
         await rig.clock.sleep(1)
         assert len(rig.channel.called("preview")) == 1
         assert shown(rig.channel) == (None, ["a", "b"])
@@ -214,7 +214,7 @@ async def test_a_text_that_leaps_is_cut_off_the_event_loop() -> None:
     channel = Watched()
     async with running(channel) as rig:
         handle = direct_draft(rig)
-        handle.show(0, LEAP)
+        handle.show(LEAP)
         assert channel.in_loop == []
         await handle.at_rest()
         assert standing(channel) == split(LEAP, rig.accounts["chat"].fits)
@@ -228,8 +228,8 @@ async def test_a_text_that_grows_while_it_is_cut_is_shown_whole() -> None:
     async with running(channel) as rig:
         handle = direct_draft(rig)
         channel.may_go_on.clear()
-        handle.show(0, LEAP)
-        handle.show(1, LEAP + "end")
+        handle.show(LEAP)
+        handle.show(LEAP + "end")
         channel.may_go_on.set()
         await handle.at_rest()
         assert standing(channel) == split(LEAP + "end", rig.accounts["chat"].fits)
@@ -242,9 +242,9 @@ async def test_a_text_still_being_cut_is_awaited_before_it_is_sent() -> None:
     async with running(channel) as rig, asyncio.TaskGroup() as group:
         handle = direct_draft(rig)
         channel.may_go_on.clear()
-        handle.show(0, words)
+        handle.show(words)
         await asyncio.sleep(0)
-        handle.show(1, words * 2)
+        handle.show(words * 2)
         handle.demand_messages()
         waiting = group.create_task(handle.wait_for_messages())
         await asyncio.sleep(0)
@@ -261,10 +261,10 @@ async def test_a_draft_ends_while_its_text_is_cut() -> None:
     channel = Watched()
     async with running(channel) as rig:
         handle = direct_draft(rig)
-        handle.show(0, "a")
+        handle.show("a")
         await handle.at_rest()
         channel.may_go_on.clear()
-        handle.show(1, LEAP)
+        handle.show(LEAP)
         await rig.clock.sleep(0)
         left = await handle.close()
         channel.may_go_on.set()
@@ -279,7 +279,7 @@ async def test_a_process_ends_while_a_text_is_cut() -> None:
     async with running(channel) as rig:
         handle = direct_draft(rig)
         channel.may_go_on.clear()
-        handle.show(0, LEAP)
+        handle.show(LEAP)
         await asyncio.sleep(0)
     channel.may_go_on.set()
     assert (await handle.close()).refs == ()
@@ -300,9 +300,7 @@ def opened(rig: Rig, log: list[str], *, sending: Callable[[str], Awaitable[None]
 
     rig.channel.before = note_call
     return rig.live.open(
-        NewDraft(
-            turn=TURN, fence=1, address=rig.channel.address(), on_ref=on_ref, on_sending=sending
-        )
+        NewDraft(turn=TURN, address=rig.channel.address(), on_ref=on_ref, on_sending=sending)
     )
 
 
@@ -315,9 +313,9 @@ async def test_a_send_is_recorded_before_it_begins() -> None:
             log.append(f"from {mark}")
 
         handle = opened(rig, log, sending=sending)
-        handle.show(1, "hello")
+        handle.show("hello")
         await handle.at_rest()
-        handle.show(2, "hello there")
+        handle.show("hello there")
         await handle.at_rest()
         assert log == ["from 0", "send", "known m1", "edit"]
 
@@ -346,7 +344,7 @@ async def test_a_send_that_surely_failed_is_no_longer_on_record(
 
         rig.channel.will("send", *ends)
         handle = opened(rig, log, sending=sending)
-        handle.show(1, "hello")
+        handle.show("hello")
         await handle.at_rest()
         assert log == ["from 0", "send", "from ", *more]
         assert (await handle.close()).uncertainty == left
@@ -360,7 +358,7 @@ async def test_where_it_can_not_be_recorded_nothing_is_sent() -> None:
             raise Fenced("held by somebody newer")
 
         handle = opened(rig, [], sending=sending)
-        handle.show(1, "hello")
+        handle.show("hello")
         await handle.close()
         assert seen(rig.channel) == []
         assert not rig.channel.called("send")
@@ -379,7 +377,7 @@ async def test_where_keys_tell_a_message_nothing_is_recorded_before_it_is_sent()
                 log.append(f"from {mark}")
 
             handle = opened(rig, log, sending=sending)
-            handle.show(1, "hello")
+            handle.show("hello")
             await handle.at_rest()
             assert log == ["send", "known m1"]
 
@@ -415,11 +413,9 @@ async def died_drafting(text: str, *, refs: int = 0, arrives: bool = True) -> Di
     async with running(channel, store=store) as rig:
         await noted(rig, "earlier")
         handle = rig.live.open(
-            NewDraft(
-                turn=TURN, fence=1, address=channel.address(), on_ref=on_ref, on_sending=sending
-            )
+            NewDraft(turn=TURN, address=channel.address(), on_ref=on_ref, on_sending=sending)
         )
-        handle.show(1, text)
+        handle.show(text)
         await dead.wait()
     return Died(store=store, channel=channel, refs=tuple(known), mark=marks[-1])
 
@@ -445,7 +441,6 @@ async def answered(died: Died) -> list[str]:
         handle = rig.live.open(
             NewDraft(
                 turn=TURN,
-                fence=1,
                 address=rig.channel.address(),
                 refs=died.refs,
                 resumed=True,
@@ -454,7 +449,7 @@ async def answered(died: Died) -> list[str]:
                 on_sending=nothing,
             )
         )
-        handle.show(1, "dra")
+        handle.show("dra")
         await handle.at_rest()
         await commit(died.store, put)
         left = await handle.close()

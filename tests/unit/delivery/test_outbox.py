@@ -148,7 +148,7 @@ async def test_a_text_that_its_channel_cannot_render_is_given_up(
     channel = kind(clock=LoopClock(), capabilities=CAPABILITIES, name="chat")
     async with running(channel) as rig:
         handle = draft(rig)
-        handle.show(1, LONG)
+        handle.show(LONG)
         await handle.close()
         await rig.deliver(final(rig, LONG))
         assert seen(channel) == []
@@ -775,7 +775,6 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
         handle = rig.live.open(
             NewDraft(
                 turn=turn,
-                fence=1,
                 address=channel.address(),
                 resumed=True,
                 on_ref=on_ref,
@@ -803,7 +802,7 @@ async def test_what_a_person_read_above_a_card_is_not_touched_again(
     async with running(platform()) as rig:
         put = final(rig, f"above{BREAK}below")
         handle = draft(rig, turn=turn_of(put.key))
-        handle.show(0, "above")
+        handle.show("above")
         await handle.at_rest()
         handle.demand_messages(is_read_now=True)
         await handle.at_rest()
@@ -826,7 +825,7 @@ async def test_receipts_stand_below_a_text_above_a_card_that_nothing_follows() -
         assert isinstance(item, TextPost)
         put = outbox_row(rig.ids.ulid(), replace(item, receipts=(proof,)), HERE)
         handle = draft(rig, turn=item.turn or "")
-        handle.show(0, "above")
+        handle.show("above")
         await handle.at_rest()
         handle.demand_messages(is_read_now=True)
         await handle.at_rest()
@@ -842,7 +841,7 @@ async def test_a_new_message_in_place_of_a_deleted_one_has_a_key_of_its_own(dele
     async with running(platform()) as rig:
         put = final(rig, LONG)
         handle = draft(rig, turn=turn_of(put.key))
-        handle.show(0, LONG)
+        handle.show(LONG)
         await handle.at_rest()
         rig.channel.lose(rig.channel.standing(rig.channel.address())[deleted].ref)
         await commit(rig.store, put)

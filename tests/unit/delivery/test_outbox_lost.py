@@ -154,7 +154,7 @@ async def test_the_lookup_waits_for_another_message_on_its_way() -> None:
 
         async def another_begins(call: Call) -> None:
             if call.name == "lookup":
-                handle.show(1, "the next answer")
+                handle.show("the next answer")
                 for _ in range(20):
                     await asyncio.sleep(0)
             together.append([call.name for call in rig.channel.in_flight])
@@ -441,7 +441,7 @@ async def shown_as_draft(
         put = final(rig, answer)
         handle = draft(rig, turn=turn_of(put.key), on_ref=never_recorded)
         channel.will("send", Lost())
-        handle.show(0, drafted)
+        handle.show(drafted)
         await handle.at_rest()
         await commit(store, put)
         left = await handle.close()
@@ -467,7 +467,7 @@ async def test_a_final_that_needs_fewer_messages_takes_the_lost_one_away() -> No
         put = final(rig, "done")
         handle = draft(rig, turn=turn_of(put.key))
         channel.will("send", None, Lost())
-        handle.show(0, LONG)
+        handle.show(LONG)
         await handle.at_rest()
         await commit(store, put)
         left = await handle.close()
@@ -650,7 +650,7 @@ async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() 
         rig.channel.will("send", Hang())
         put = final(rig, "done")
         handle = draft(rig, turn=turn_of(put.key), on_ref=never_recorded)
-        handle.show(1, "done")
+        handle.show("done")
         left = await handle.close()
         await commit(rig.store, put)
         rig.outbox.announce(put, left)
