@@ -260,7 +260,8 @@ def _styled(value: object, levels: int) -> str:
         return "".join(_styled(part, levels - 1) for part in cast("list[object]", value))
     styled = as_object(value)
     content = _styled(next((styled[key] for key in _STYLED_KEYS if key in styled), ""), levels - 1)
-    return f"{content} ({url})" if (url := text(styled, "url")) else content
+    url = text(styled, "url")
+    return content if url in {"", content} else f"{content} ({url})"
 
 
 # --- messages in several parts -------------------------------------------------------------------

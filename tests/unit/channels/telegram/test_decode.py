@@ -434,6 +434,7 @@ RICH = {
                 {"type": "bold", "text": ["Pri", "ces: "]},
                 {"type": "mathematical_expression", "expression": "x^2"},
                 {"type": "url", "text": " ", "url": "https://e.x"},
+                {"type": "url", "text": "https://e.y", "url": "https://e.y"},
                 {"type": "custom_emoji", "alternative_text": "👍"},
                 {"type": "anchor", "name": "a"},
             ],
@@ -507,12 +508,12 @@ def read(**fields: object) -> str:
         ({"text": "see", "forward_origin": {"type": "new"}}, "[forwarded from somebody]\nsee"),
         (
             {"text": "dear?", "reply_to_message": {"from": BOT, "rich_message": RICH}},
-            "[in reply to what you wrote:]\n> Prices: x^2  (https://e.x)👍\n> all\n> milk | 1\n> • one\n> two\n>"
+            "[in reply to what you wrote:]\n> Prices: x^2  (https://e.x)https://e.y👍\n> all\n> milk | 1\n> • one\n> two\n>"
             " q\n\ndear?",
         ),
         (
             {"rich_message": RICH, "forward_origin": {"type": "user", "sender_user": BOB}},
-            "[forwarded from Bob]\nPrices: x^2  (https://e.x)👍\nall\nmilk | 1\n• one\ntwo\nq",
+            "[forwarded from Bob]\nPrices: x^2  (https://e.x)https://e.y👍\nall\nmilk | 1\n• one\ntwo\nq",
         ),
     ],
 )  # fmt: skip
