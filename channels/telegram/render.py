@@ -41,8 +41,13 @@ _HIDDEN = "<$☑"
 _HIDDEN_AT_PLACES = "|]_"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # the private use area, so rare in texts
 _LANGUAGE = re.compile(rich.LANGUAGE)
-_NO_LINK = re.compile(r"(?<!\\)\](?=:|\((?!\s{0,9}https?://))")
-_URL = re.compile(r"https?://[^\s*`|\[\]]*[^\s*`|\[\].,:;!?)~_]")
+# A picture within a link is shown as its name; the link counts.
+_NO_LINK = re.compile(r"(?<!\\)\](?=:|\((?!(?:[^\s()]*\)\]\()?\s{0,9}https?://))")
+# A bare URL, which punctuation of other scripts ends. Where a link leads is read without markup anyway.
+_URL = re.compile(
+    r"(?<!\]\()https?://[^\s*`|\[\]\u2010-\u206f\u3000-\u303f\uff00-\uffef]*(?:[^\W_]|[/=&#%+@-])"
+)
+_UNDERSCORE = re.compile(r"(?<!\\)_")
 # Telegram drops these: control characters, and those that change the reading direction.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 # The library's time is quadratic in the nesting depth: seconds for one line of nothing but markers.
@@ -86,7 +91,7 @@ def _styled(original: str, *, richly: bool) -> Styled:
 
     source = clean.translate(str.maketrans({sign: hidden[sign] for sign in _HIDDEN}))
     source = _NO_LINK.sub(hidden["]"], source)
-    source = _URL.sub(lambda url: url[0].replace("_", hidden["_"]), source)
+    source = _URL.sub(lambda url: _UNDERSCORE.sub(hidden["_"], url[0]), source)
     source = rich.without_huge(without_lost_cells(source, hidden["|"]), hidden["|"])
     text, entities = _parsed(source, restore)
     if not text.strip():

@@ -89,6 +89,24 @@ def test_quotes_are_never_nested(text: str) -> None:
             "see https://e.x/p/__init__.py",
             [Entity(type="italic", offset=0, length=29)],
         ),
+        (r"https://e.x/a\_b (https://e.x/_a_)", "https://e.x/a_b (https://e.x/_a_)", []),
+        (
+            "_https://e.x/_。 __https://e.x/__—a\uff0c_b_\uff0c",
+            "https://e.x/。 https://e.x/—a\uff0cb\uff0c",
+            [
+                Entity(type="italic", offset=0, length=12),
+                Entity(type="bold", offset=14, length=12),
+                Entity(type="italic", offset=29, length=1),
+            ],
+        ),
+        (
+            r"_[a](https://e.x/a\_b)_'s",
+            "a's",
+            [
+                Entity(type="text_link", offset=0, length=1, url="https://e.x/a_b"),
+                Entity(type="italic", offset=0, length=1),
+            ],
+        ),
         ("a\u202eb &#x202e;c\x00\r\nd", "ab \ufffdc\nd", []),
         ("[]()", "[]()", []),
         ("", "", []),
@@ -219,8 +237,9 @@ def test_any_rich_form_is_valid_and_has_only_listed_tags(text: str) -> None:
             '<p><a href="https://e.x/i&quot;g">🖼 i</a> ![j](file:///etc/passwd)</p>',
         ),
         (
-            "|x|\n|-|\n\n[![i](https://e.x/i.png)](https://e.x)",
-            '<table bordered><tr><th>x</th></tr></table><p><a href="https://e.x">🖼 i</a></p>',
+            "|x|\n|-|\n\n[![i](https://e.x/i.png)](https://e.x) [![j](j.png)](https://e.x)",
+            '<table bordered><tr><th>x</th></tr></table><p><a href="https://e.x">🖼 i</a>'
+            ' <a href="https://e.x">j</a></p>',
         ),
         (
             '|x|\n|-|\n\n3. a\n   - b\n\n```py\nx < 1\n```\n\n``` a"b\ny\n```\n\n---\n',
