@@ -21,7 +21,7 @@ from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.text import catalogue
 from zeroclaw.turn.runner import TurnRunner
-from zeroclaw.turn.session import SessionCache
+from zeroclaw.turn.session import ConversationSession, SessionCache
 from zeroclaw.value import Struct, field
 
 BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
@@ -164,8 +164,9 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         session = await self.sessions.take(conversation)
         if session.history.turn is not None:
             await self.turns.resume(session, wakeup)
-        elif not session.was_idle:
-            await self._wait_for_predecessor(conversation)
+        elif not session.was_idle and not await self._may_follow(conversation):
+            self._wait_for_resume(session)
+            return
         while True:
             wakeup.clear()
             await self.turns.between(session)
@@ -179,9 +180,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             elif wakeup.is_set():
                 continue
             elif self.halted:
-                # An erasure need not wait for `/resume`. The session is opened again by then, and
-                # waits for its predecessor.
-                self._halted[conversation] = None
+                self._wait_for_resume(session)
                 return
             else:
                 self.sessions.leave(session)
@@ -191,11 +190,19 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     def _may_start(self) -> bool:
         return self._admitting and not self.halted
 
-    async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
-        """Let the conversation before `/new` be answered first, unless it is failing."""
+    def _wait_for_resume(self, session: ConversationSession) -> None:
+        """Let the mailbox close until `/resume`, so that no erasure has to wait for that."""
+        self._halted[session.conversation] = None
+        self.sessions.leave(session, is_idle=False)
+
+    async def _may_follow(self, conversation: ConversationId) -> bool:
+        """Let the conversation before `/new` be answered first, unless it is failing.
+
+        During a halt return False, whatever the other one waits for.
+        """
         old = await self.conversations.predecessor(conversation)
-        if old is not None:
-            async with self._changed:
-                await self._changed.wait_for(
-                    lambda: not ((old in self._halted or self.is_open(old)) and self._admitting)
-                )
+        if old is None:
+            return True
+        async with self._changed:
+            await self._changed.wait_for(lambda: not (self.is_open(old) and self._may_start))
+        return not self.halted

@@ -139,7 +139,7 @@ class ConversationSession(Struct, eq=False):
         verdicts: The receipts checked so far, by their text.
         recorded: Those of them that are known only from the audit.
         requests: The record of its requests to the model.
-        was_idle: It was in the cache before, so everything earlier is answered.
+        was_idle: Everything that came before it was left is answered.
     """
 
     store: Store
@@ -264,9 +264,9 @@ class SessionCache(Struct, eq=False):
         async with self._reading:
             return await open_session(self.store, self.leases, conversation)
 
-    def leave(self, session: ConversationSession) -> None:
-        """Keep a session without a running turn or a failed write."""
-        session.was_idle = True
+    def leave(self, session: ConversationSession, *, is_idle: bool = True) -> None:
+        """Keep a session without a running turn or a failed write; if not idle, messages wait."""
+        session.was_idle = is_idle
         self._idle[session.conversation] = (session, self.clock.monotonic())
         self._clear()
 

@@ -760,6 +760,8 @@ async def test_an_erasure_does_not_wait_for_a_halt_to_end(world: World) -> None:
         await house.say("tulip asked", "ben", room="club")
         await house.say("/halt")
         await house.say("hello", room="club")
+        await house.say("/new", room="club")
+        await house.say("tulip again", "ben", room="club")
         await forget(house, "ben")
         await house.advance(5)
         assert "tulip" not in await stored_text(world)
