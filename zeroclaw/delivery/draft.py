@@ -89,8 +89,8 @@ class Showed(Value):
     """The runtime has a newer complete text, cut into parts.
 
     Attributes:
-        parts: Its parts. Without any, it changes nothing unless it is the last: most texts begin
-            with less than a person can see.
+        parts: Its parts. Without any, it changes nothing unless it is the last, and messages can be
+            deleted: most texts begin with less than a person can see.
         is_last: The final, or `Demanded`, follows at once.
     """
 
@@ -285,9 +285,10 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
         case Showed():
             if draft.closed:
                 return draft, ()
+            is_news = event.parts or (event.is_last and draft.traits.can_delete)
             draft = replace(
                 draft,
-                wanted=event.parts if event.parts or event.is_last else draft.wanted,
+                wanted=event.parts if is_news else draft.wanted,
                 is_last=event.is_last,
                 is_read_now=False,
             )

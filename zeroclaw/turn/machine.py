@@ -133,7 +133,8 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
         case Compacting():
             return state, (signals.Compact(cause=state.cause),)
         case Confirming() if slots.pending(state.batch):
-            return state, (signals.AwaitAnswers(),)
+            emptied = _emptied(state.progress.text.removesuffix(BREAK))
+            return state, (*emptied, signals.AwaitAnswers())
         case Confirming() | Executing():
             return _resumed(state, rerun)
         case Done():
@@ -256,6 +257,12 @@ def _gate(progress: Progress, calls: tuple[ToolCall, ...]) -> Step:
     return Executing(progress=progress, batch=batch), (signals.GateBatch(calls=calls),)
 
 
+def _emptied(text: str) -> tuple[signals.ShowText, ...]:
+    """Return what takes away an answer that was cut off above a request; nothing if text stands there."""
+    is_blank = not is_visible(text.rpartition(BREAK)[2])
+    return (signals.ShowText(text=text, is_last=True),) if is_blank else ()
+
+
 def _calling(state: Calling, event: signals.Event) -> Step:
     match event:
         case entries.BatchAppended():
@@ -266,13 +273,13 @@ def _calling(state: Calling, event: signals.Event) -> Step:
             batch = slots.gated(state.batch, event.verdicts)
             if slots.pending(batch):
                 # A person would not notice text that is added above the request.
-                progress, shown = state.progress, tuple[signals.Effect, ...]()
-                if is_visible(progress.text.rpartition(BREAK)[2]):
+                progress, emptied = state.progress, _emptied(state.progress.text)
+                if not emptied:
                     progress = replace(progress, text=progress.text + BREAK)
-                else:  # an answer that was cut off may stand there, and would be replaced
-                    shown = (signals.ShowText(text=progress.text, is_last=True),)
-                waiting = Confirming(progress=progress, batch=batch)
-                return waiting, (*shown, signals.AwaitAnswers())
+                return Confirming(progress=progress, batch=batch), (
+                    *emptied,
+                    signals.AwaitAnswers(),
+                )
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
             return _on_call_started(state, event.action)

@@ -230,7 +230,8 @@ class World(RuleBasedStateMachine):
     @rule(parts=TEXTS, is_last=st.sampled_from([False, False, False, True]))
     def show(self, parts: tuple[str, ...], *, is_last: bool = False) -> None:
         if not self.closed:
-            self.newest_text = parts if parts or is_last else self.newest_text
+            takes_away = is_last and self.traits.can_delete
+            self.newest_text = parts if parts or takes_away else self.newest_text
             self.is_last = is_last
             self.is_read_now = False
         before = self.draft

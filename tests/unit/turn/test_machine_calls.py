@@ -124,12 +124,16 @@ def test_a_denied_sequential_call_does_not_slow_the_others() -> None:
     assert gated(allowed("a"), no, allowed("c"))[1] == (check("a", "c"),)
 
 
+ASKED = entries.Gated(at=AT, verdicts=(asked("a"),))
+EMPTIED = signals.ShowText(text="", is_last=True)
+
+
 def test_a_call_that_needs_a_person_waits() -> None:
     """An ask goes to confirming, and the machine rests there (S4-06, S4-07, S4-16)."""
     state, effects = gated(asked("a"))
     assert isinstance(state, Confirming)
     assert slots.pending(state.batch) == (approval("a"),)
-    assert effects == (signals.ShowText(text="", is_last=True), AwaitAnswers())
+    assert effects == (EMPTIED, AwaitAnswers())
 
 
 @pytest.mark.parametrize(("said", "above"), [("let me ask", f"let me ask{BREAK}"), ("", "")])
@@ -138,12 +142,10 @@ def test_a_card_ends_the_message_above_it(said: str, above: str) -> None:
 
     Nor one that replaces an answer that was cut off: the draft ends with what this answer says.
     """
-    verdicts = entries.Gated(at=AT, verdicts=(asked("a"),))
-    state, effects = step(gating(1, said), verdicts)
+    state, effects = step(gating(1, said), ASKED)
     assert isinstance(state, Confirming)
     assert state.progress.text == above
-    shown = () if said else (signals.ShowText(text="", is_last=True),)
-    assert effects == (*shown, AwaitAnswers())
+    assert effects == (*(() if said else (EMPTIED,)), AwaitAnswers())
 
 
 def test_nothing_of_a_batch_runs_until_every_ask_has_ended() -> None:
@@ -467,8 +469,9 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
         (streaming(), (SendRequest(request=2),)),
         (begin(LIMITS, context_heavy=True)[0], (Compact(cause="heavy"),)),
         (gating(2), (GateBatch(calls=calls(2)),)),
-        (gated(asked("a"), asked("b"))[0], (AwaitAnswers(),)),
-        (run(gated(asked("a"), asked("b")), GRANTED)[0], (AwaitAnswers(),)),
+        (gated(asked("a"), asked("b"))[0], (EMPTIED, AwaitAnswers())),
+        (run(gated(asked("a"), asked("b")), GRANTED)[0], (EMPTIED, AwaitAnswers())),
+        (step(gating(1, "may I?"), ASKED)[0], (AwaitAnswers(),)),
         (gated(denied("a"))[0], (AppendBatch(results=(result("a: no", name="tool_0"),)),)),
         (
             run(gated(asked("a")), REFUSED)[0],
@@ -480,7 +483,10 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
     ],
 )
 def test_a_restart_repeats_the_due_effects(state: State, effects: tuple[Effect, ...]) -> None:
-    """Requests, compactions and unanswered questions are repeated; a gated batch is not gated."""
+    """Requests, compactions and unanswered questions are repeated; a gated batch is not gated.
+
+    A cut answer that still stands above its question is taken away (K4).
+    """
     assert resume(stored(state))[1] == effects
 
 
