@@ -49,7 +49,7 @@ _ODD: frozenset[tuple[type, type]] = frozenset(
     ((UserMessage, UserMessage), (ToolMessage, UserMessage))
 )
 """Neighbours that some chat templates reject."""
-_SHORT_ID = re.compile("[A-Za-z0-9]{9}")
+_SHORT_ID, _NEW_ID = re.compile("[A-Za-z0-9]{9}"), re.compile("[0-9]{9}")
 _CALLS, _ID = attrgetter("tool_calls"), attrgetter("id")
 NO_TEXT = "(no text)"
 """The text of an answer that was only reasoning; Mistral and Moonshot refuse empty ones."""
@@ -65,7 +65,7 @@ class Dialect(Value):
         takes_vendor_fields: It accepts the fields that other endpoints send and want back:
             reasoning, and the `extra` of calls.
         needs_reasoning: It requires reasoning in each answer with calls.
-        has_short_ids: Ids of calls are nine letters and digits. Others want theirs back unchanged.
+        has_short_ids: Ids of calls are nine letters and digits.
         takes_tools: The model may be sent tools.
         takes_system: It takes a system message; else a person's first message begins with it.
         takes_stream_options: It takes the field that asks for the usage.
@@ -176,7 +176,8 @@ def _with_own_ids(messages: Sequence[Message], start: int, dialect: Dialect) -> 
 
     Ids are the model's: some number the calls of each answer anew, and each `/tool` has the same.
     DeepSeek, Moonshot, OpenAI and Anthropic refuse a request that repeats one. A new id depends only
-    on the messages before it, so that a request begins like the last one.
+    on the messages before it, so that a request begins like the last one; an id that looks like one
+    is never sent, since a model may copy it.
     """
     first = start
     while first and isinstance(messages[first], ToolMessage):
@@ -190,8 +191,8 @@ def _with_own_ids(messages: Sequence[Message], start: int, dialect: Dialect) -> 
             sent_as.clear()
             calls: list[ToolCall] = []
             for place, call in enumerate(message.tool_calls):
-                is_odd = dialect.has_short_ids and not _SHORT_ID.fullmatch(call.id)
-                is_sent = not is_odd and call.id not in taken
+                is_short = not dialect.has_short_ids or _SHORT_ID.fullmatch(call.id)
+                is_sent = is_short and call.id not in taken and not _NEW_ID.fullmatch(call.id)
                 calls.append(call if is_sent else replace(call, id=f"{at:06}{place:03}"))
                 taken.add(call.id)
                 sent_as.setdefault(call.id, []).append(calls[-1].id)
