@@ -294,6 +294,10 @@ def protected_in(roots: places.Places) -> Protected:
 
 
 def hidden_paths(roots: places.Places) -> tuple[Path, ...]:
-    """Return the paths that tools never reach: as they are named, and as they really are."""
-    named = [path for path in (roots.data, roots.config, roots.skills) if path is not None]
+    """Return the paths that tools never reach: as they are named, and as they really are.
+
+    Without a configuration, also the place where a reload would find one.
+    """
+    config = roots.config or places.usual_config()
+    named = [path for path in (roots.data, config, roots.skills) if path is not None]
     return tuple(dict.fromkeys((*named, *map(places.real, named))))
