@@ -26,7 +26,7 @@ Fits = Callable[[str], bool]
 BREAK_CHAR = "\x1e"
 BREAK = f"\n{BREAK_CHAR}\n"
 """Text below it is another message; the answers of models and tools lose the character."""
-CUT_AT_ONCE_CHARS = 1024
+CUT_AT_ONCE_CHARS = 512
 """Longest text that is cut on the event loop. A channel renders each text it measures, about ten
 per part, and 4,096 characters of markup take Telegram's 10 ms each time."""
 # A part shorter than the room divided by this is skipped if there is a later, lesser cut: one short
