@@ -16,7 +16,9 @@ from zeroclaw import Rendered, without_markup
 MAX_UNITS = 2000
 """Create Message: up to 2000 characters, read 2026-11; counted in UTF-16 units, the strictest way."""
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})([^`\n]*)")
+_FENCE = re.compile(  # also one that begins an item of a list
+    r"((?:[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})([^`\n]*)"
+)
 _DEEP_HEADING = re.compile(r" {0,3}#{4,6}[ \t]+(.*)")
 _CODE = re.compile(r"((?<!`)(`{1,3})(?!`).+?(?<!`)\2(?!`))")
 _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
@@ -63,13 +65,13 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
     while at < len(lines):
         line = lines[at]
         if (fence := _FENCE.fullmatch(line)) is not None:
-            end = _fence_end(lines, at + 1, fence[1])
-            yield from _block(lines[at + 1 : end], fence[2].strip())
+            end = _fence_end(lines, at + 1, fence[2])
+            yield from _block(lines[at + 1 : end], f"{fence[1]}```{fence[3].strip()}")
             at = end + 1
         elif (end := table_end(lines, at)) > at:
             # Skip the whole table, drawn or not, so that no row is scanned twice.
             table = draw_table(lines[at:end])
-            yield from _block(table, "") if table else map(_render_line, lines[at:end])
+            yield from _block(table, "```") if table else map(_render_line, lines[at:end])
             at = end
         else:
             yield _render_line(line)
@@ -86,9 +88,9 @@ def _fence_end(lines: Sequence[str], at: int, mark: str) -> int:
     return at
 
 
-def _block(lines: Sequence[str], language: str) -> Iterator[str]:
+def _block(lines: Sequence[str], opening: str) -> Iterator[str]:
     """Yield a code block; zero-width spaces split backtick fences inside, which would end it."""
-    yield f"```{language}"
+    yield opening
     for line in lines:
         yield line.replace("```", "`\u200b`\u200b`")
     yield "```"

@@ -53,6 +53,7 @@ def test_fences_of_any_kind_become_discords_and_are_closed() -> None:
     assert body("~~~ py\na ``` b\n~~~") == "```py\na `\u200b`\u200b` b\n```"
     assert body("````\n```\n````\nx") == "```\n`\u200b`\u200b`\n```\nx"
     assert body("```py\nopen") == "```py\nopen\n```"
+    assert body("1. - ~~~ py\n     ||\n     ~~~\n- ||") == "1. - ```py\n     ||\n```\n- \\|\\|"
 
 
 def test_deep_headings_are_bold_and_pictures_are_links() -> None:
