@@ -167,5 +167,5 @@ def _codec_inside(data: bytes, declared: ContentType) -> str:
     start = data[:_PRESCAN_BYTES]
     match = _IN_PAGE.search(start) if declared.kind == "html" else _IN_XML.search(start)
     name = codec_of(match[1].decode("ascii")) if match else ""
-    # We could read it as ASCII, so it can't be UTF-16.
-    return "utf-8" if name.startswith("utf-16") else name
+    # We could read it as ASCII, so it can't be UTF-16 or UTF-32.
+    return "utf-8" if name.startswith(("utf_16", "utf_32")) else name

@@ -514,6 +514,7 @@ def test_a_text_is_spelled_as_it_says(data: bytes, charset: str, text: str) -> N
         ('<meta charset="windows-1251">п'.encode("cp1251"), PAGE, "п"),
         ("<META http-equiv=x content='text/html; charset=koi8-r'>п".encode("koi8-r"), PAGE, "п"),
         ("<meta charset=utf-16>п".encode(), PAGE, "п"),
+        ("<meta charset=utf-32>п".encode(), PAGE, "п"),
         ('<?xml version="1.0" encoding="koi8-r"?>п'.encode("koi8-r"), PLAIN, "п"),
         ('<meta charset="koi8-r">п'.encode(), PLAIN, "п"),
         (b" " * 1100 + '<meta charset="koi8-r">п'.encode(), PAGE, "п"),
