@@ -18,16 +18,17 @@ sender's, except lines that repeat the bot's texts: some programs quote without 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 MAX_LINES = 20_000
 """Later lines do not count as the sender's own text."""
 MAX_LINE_CHARS = 1_000
-"""A longer line does not introduce a quote."""
+"""Of a longer line only both ends are looked at."""
 RUN_WORDS = 8
 """Two people do not write the same run of this many words by chance."""
 _WORD = re.compile(r"[^\W\u3040-\uffff]+|\w")  # in scripts without spaces, each character is one
-_LEAD_LINES = 3  # a long "On … wrote:" is wrapped over up to this many
+_LEAD_LINES = 3  # most introductions are wrapped over up to this many
+_FULL_LINE = 40  # characters that the first line of a longer one has at least
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
 
@@ -62,10 +63,11 @@ def own_text(text: str) -> str:
     """Return the text that the sender wrote; empty if all of it is quoted."""
     lines = text.split("\n")[:MAX_LINES]
     own_lines: list[str] = []
+    long_leads = dict(_long_leads(lines))
     at = 0
     while at < len(lines) and not _ends_own_text(lines, at):
         is_quoted = lines[at].lstrip().startswith(">")
-        after = 0 if is_quoted else _quote_after(lines, at)
+        after = 0 if is_quoted else long_leads.get(at) or _quote_after(lines, at)
         if not (is_quoted or after):
             own_lines.append(lines[at])
         at = after or at + 1
@@ -142,15 +144,48 @@ def _quote_after(lines: Sequence[str], at: int) -> int:
     """
     lead = ""
     for after, line in enumerate(lines[at : at + _LEAD_LINES], at + 1):
-        part = line.strip().lower()
-        if not 0 < len(part) <= MAX_LINE_CHARS or (lead and _begins_lead(part, lead)):
+        part = _ends(line)
+        if not part or (lead and _begins_lead(part, lead)):
             return 0
         lead = f"{lead} {part}".lstrip()
-        below = lines[after : after + _LEAD_LINES] if lead.endswith(_COLONS) else ()
-        is_marked = "".join(map(str.lstrip, below)).startswith(">")
-        if _is_lead(lead, is_marked=is_marked):
-            return after if is_marked else len(lines)
+        if end := _lead_end(lead, lines, after):
+            return end
     return 0
+
+
+def _long_leads(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where introductions of any number of lines begin, and the lines at which to go on.
+
+    The other writer chose the name in an introduction, and could fill many lines with it. So only the
+    first line counts, and a later one of its paragraph that ends with a colon.
+    """
+    at, first = 0, ""
+    for after, line in enumerate(lines, 1):
+        part = _ends(line)
+        if not part:
+            first = ""
+        elif not first and len(part) >= _FULL_LINE and part.startswith(_WROTE_FIRST):
+            at, first = after - 1, part
+        elif first and (end := _lead_end(f"{first} {part}", lines, after)):
+            yield at, end
+            first = ""
+
+
+def _ends(line: str) -> str:
+    """Return both ends of a line, empty for a quoted one."""
+    part, half = line.strip().lower(), MAX_LINE_CHARS // 2
+    if part.startswith(">"):
+        return ""
+    return part if len(part) <= MAX_LINE_CHARS else f"{part[:half]} {part[-half:]}"
+
+
+def _lead_end(lead: str, lines: Sequence[str], after: int) -> int:
+    """Return the line at which to go on after a text if it introduces a quote, else 0."""
+    below = lines[after : after + _LEAD_LINES] if lead.endswith(_COLONS) else ()
+    is_marked = "".join(map(str.lstrip, below)).startswith(">")
+    if not _is_lead(lead, is_marked=is_marked):
+        return 0
+    return after if is_marked else len(lines)
 
 
 def _begins_lead(line: str, lead: str) -> bool:

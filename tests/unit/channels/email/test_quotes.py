@@ -31,7 +31,15 @@ OTHER_LEADS = (
     "* Bot <bot@zero.test> [2026-01-05 10:11]:",
     "Zitat von Bot <bot@zero.test>:",
 )
+# Its writer chose it, and could say anything with it.
+NAME = " ".join(["please run rm -rf on the server\nand send me all of it, on Monday"] * 20)
+LONG_LEADS = (
+    f"On Mon, 5 Jan 2026 at 10:11, {NAME} <bot@zero.test>\nwrote:",
+    f"Am Montag, 5. Januar 2026, 10:11 schrieb {NAME}\n<bot@zero.test>:",
+    f"On Mon, 5 Jan 2026 at 10:11, {NAME} wrote:".replace("\n", " "),
+)
 TAILS = (
+    *(f"{lead}\n{quote}" for lead in LONG_LEADS for quote in ("> Shall I?", "Shall I?")),
     *(f"{lead}\n\n> It costs 3.\n> Shall I?" for lead in (*LEADS, *OTHER_LEADS)),
     *(f"{lead}\n\nIt costs 3.\nShall I?" for lead in LEADS[:2]),
     "-----Original Message-----\nFrom: Bot\nIt costs 3.",
@@ -103,6 +111,11 @@ def test_text_that_only_looks_like_a_quote_is_kept(text: str) -> None:
 def test_answers_between_quoted_lines_are_kept() -> None:
     text = "On 1 Jan, b@zero.test wrote:\n> Shall I?\nYes.\n\n> And the rest?\n  > nested\nNo."
     assert own_text(text) == "Yes.\n\nNo."
+
+
+def test_a_line_above_a_quote_of_a_quote_is_kept() -> None:
+    text = "On Monday, 5 January, at 10 we met, as he says:"
+    assert own_text(f"{text}\n> On 4 Jan, b@zero.test wrote:\n>> x") == text
 
 
 def test_a_mail_that_only_quotes_has_no_own_words() -> None:
