@@ -38,6 +38,8 @@ MAIL_S = 3_600.0
 """Limit for fetching a mail; a part of it has to arrive within each `CALL_S`."""
 CONNECT_S = 30.0
 CLOSE_S = 2.0
+PIECE_BYTES = 4_096
+"""The library calls itself for each line of what it is given, so thousands of short ones would raise."""
 MAX_HEADER_BYTES = 65_536
 MAX_SEARCHED = 5
 """Newest mails of a thread whose headers are fetched to find a person's newest one."""
@@ -101,6 +103,11 @@ class Protocol(IMAP4ClientProtocol):
             if self.limit is not None:
                 self.limit.reschedule(0)
         super().connection_lost(exc)
+
+    def data_received(self, d: bytes) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  as the library names it
+        """Take what arrived, in pieces; called by the transport."""
+        for at in range(0, len(d), PIECE_BYTES):
+            super().data_received(d[at : at + PIECE_BYTES])
 
     def _untagged_response(self, line: bytes) -> Command | None:
         if _EXISTS.match(line):

@@ -379,6 +379,15 @@ def test_lines_received_during_idle_are_not_kept() -> None:
     assert (ended_at - began, lines) == (53, 1)
 
 
+async def test_thousands_of_lines_at_once_are_read() -> None:
+    """Another program that marked all mail as read used to break the connection."""
+    protocol = wired()
+    protocol.data_received(b"* OK here\r\n")
+    protocol.state = "SELECTED"
+    protocol.data_received(b"* 1 FETCH (FLAGS (a))\r\n" * 2_000 + b"* 2 EXISTS\r\n")
+    assert protocol.new_mail.is_set()
+
+
 async def refused(refusal: str) -> float:
     """Wait for mail on a server that refuses IDLE; return when the wait ended."""
     loop, protocol = asyncio.get_running_loop(), wired()
