@@ -293,10 +293,11 @@ class EmailChannel:
         """Return the account with the key of the codes, which is created once and stored."""
         async with self._key_lock:
             if not self._bot.key:
-                self._caps.load(await self._counts_file.read(), self._now())
                 key = await self._key_file.read()
                 key = key if _KEY.fullmatch(key) else token_hex(32)
                 await self._key_file.write(key)
+                # Last, for after a failure all of it is done again, which would double the counts.
+                self._caps.load(await self._counts_file.read(), self._now())
                 self._bot = replace(self._bot, key=bytes.fromhex(key))
         return self._bot
 

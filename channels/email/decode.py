@@ -20,7 +20,6 @@ from itertools import islice
 from channels._remote.cards import button_data, parse_button_data
 from channels._remote.incoming import Skipped
 from channels.email import EmailSettings, identity, quotes, robots
-from channels.email.identity import digest
 from zeroclaw import (
     Address,
     Attachment,
@@ -71,8 +70,7 @@ REPLY = re.compile(
 # How subjects of forwarded mails begin in programs that do not write `Fwd`, also after another prefix
 # of one word, because there are more languages than these.
 _FORWARDED = re.compile(
-    r"\A(?:\s*\[[^\]]{0,30}\])*(?:[^:]{1,10}:)*?\s*(?:fwd?|wg|tr|rv|enc|i|vb|vl|pd|doorst|ilt|πρθ|пер|转发|轉寄|転送|전달)\s*[:：]",  # noqa: RUF001  wide colon
-    re.IGNORECASE,
+    r"(?i)\A(?:\s*\[[^\]]{0,30}\])*(?:[^:]{1,10}:)*?\s*(?:fwd?|wg|tr|rv|enc|i|vb|vl|pd|doorst|ilt|πρθ|пер|转发|轉寄|転送|전달)\s*[:：]"  # noqa: RUF001  wide colon
 )
 _LED_IN = re.compile("\\A[^:：]{1,30}[:：](?!//)")  # noqa: RUF001  as above
 _QUOTED = frozenset(
@@ -170,7 +168,7 @@ def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decod
     cursor = f"{fetched.validity}:{fetched.uid}"
     keys = [f"uid:{settings.mailbox}:{cursor}"]
     if verified and parent.id:
-        keys.append(f"id:{digest(author.id, parent.id)}")
+        keys.append(f"id:{identity.digest(author.id, parent.id)}")
     files = _files(mail, cursor) if len(fetched.raw) < settings.max_mail_bytes else ()
     text, own_text = _texts(mail)
     may_quote = verified and bool(parent.references) and not bot_texts and quotes.is_long(own_text)
@@ -234,13 +232,13 @@ def _thread(parent: Parent, bot: Bot) -> str | None:
         if (thread := own_thread(message_id, bot.domain)) is not None:
             return thread or None
     if bot.settings.threads == "subject" and (title := REPLY.sub("", parent.subject, count=1)):
-        return f"#{digest('subject', title.casefold())}"
+        return f"#{identity.digest('subject', title.casefold())}"
     return thread_of(root) if root else None
 
 
 def thread_of(root: str) -> str:
     """Return the name of the thread that a mail began: its id, or the hash of an unusual one."""
-    return root if is_plain_id(root) else f"#{digest(root)}"
+    return root if is_plain_id(root) else f"#{identity.digest(root)}"
 
 
 def is_plain_id(message_id: str) -> bool:
@@ -261,7 +259,7 @@ def own_id(to: Address, key: str, bot: Bot) -> str:
         key: Identifies the message.
         bot: The account, and the key by which `returned_to` verifies the id.
     """
-    number = digest(to.chat, key)
+    number = identity.digest(to.chat, key)
     return f"{own_prefix(to.thread)}{number}{_proof(number, bot.key, to.chat)[:12]}@{bot.domain}"
 
 

@@ -27,7 +27,6 @@ from aioimaplib.aioimaplib import Command, IMAP4ClientProtocol, Response, quoted
 
 from channels._remote.fields import utc_time
 from channels.email import decode
-from channels.email.decode import Fetched
 from channels.email.identity import author, is_vouched_for
 from channels.email.logins import Login, Logins
 from channels.email.state import read_cursor
@@ -53,9 +52,8 @@ _EXISTS = re.compile(rb"\* \d+ EXISTS", re.IGNORECASE)
 # Gmail writes ALERT for a wrong kind of password (github.com/bberkay/openmail/issues/1, read 2026-11) and
 # also for too many connections, which pass (github.com/jstedfast/MailKit/issues/377).
 _PERMANENT = re.compile(
-    r"^(?!\[|server unavailable)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN"
-    r"|NONEXISTENT|NOPERM|CANNOT|TRYCREATE)\]|\[WEBALERT|\[ALERT\] (?:application-specific|invalid|please log in)",
-    re.IGNORECASE,
+    r"(?i)^(?!\[|server unavailable)|\[(?:AUTHENTICATIONFAILED|AUTHORIZATIONFAILED|EXPIRED|PRIVACYREQUIRED|CONTACTADMIN"
+    r"|NONEXISTENT|NOPERM|CANNOT|TRYCREATE)\]|\[WEBALERT|\[ALERT\] (?:application-specific|invalid|please log in)"
 )
 T = TypeVar("T")
 
@@ -222,7 +220,7 @@ class Mailbox:
         # `*` is the newest mail, even if it is not newer.
         return [newer_uid for newer_uid in await self.search(f"UID {uid + 1}:*") if newer_uid > uid]
 
-    async def fetch(self, uid: int, *, max_bytes: int) -> Fetched | None:
+    async def fetch(self, uid: int, *, max_bytes: int) -> decode.Fetched | None:
         """Return a mail, or its first `max_bytes`; None if the server returns none of it.
 
         `BODY.PEEK` sets no flag. The time limit per piece lets a large mail arrive on a slow line; with
@@ -237,7 +235,7 @@ class Mailbox:
             return None
         date = _DATE.search(b" ".join(line for line in lines[:-1] if isinstance(line, bytes)))
         at = utc_time(date[1].decode("ascii", "replace"), parsedate_to_datetime) if date else None
-        return Fetched(validity=self.validity, uid=uid, raw=raw, at=at)
+        return decode.Fetched(validity=self.validity, uid=uid, raw=raw, at=at)
 
     async def flag(self, uid: int) -> None:
         """Mark a mail as seen; it stays unread if the server refuses, as in a read-only mailbox."""

@@ -18,8 +18,7 @@ from ssl import SSLContext, create_default_context
 from channels._remote.fields import as_object, number, parse_json, text
 from channels._remote.http import Form, Http, repeatable
 from channels._remote.limits import FAILED, FIRST_FAILURE, NO_TIME, TOO_MANY
-from channels.email import EmailSettings
-from channels.email.identity import digest
+from channels.email import EmailSettings, identity
 from channels.email.state import TextFile
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, Value, refused_as
 
@@ -120,7 +119,7 @@ class Logins:
         """Request a token; an error contains the status and code of a refusal, never its text."""
         settings, configured = self.settings, self._secrets.get("refresh_token", "")
         hashed, _, newest = (self._refresh_line or await self._token_file.read()).partition(" ")
-        refresh = newest if configured and hashed == digest(configured) else configured
+        refresh = newest if configured and hashed == identity.digest(configured) else configured
         form = {
             "grant_type": "refresh_token" if refresh else "client_credentials",
             "client_id": settings.client_id,
@@ -143,7 +142,7 @@ class Logins:
             is_final = bool(code) and status < FAILED and status not in {NO_TIME, TOO_MANY}
             raise ChannelUnauthorized(message) if is_final else ChannelUnavailable(message)
         if configured and newest not in {"", configured}:
-            self._refresh_line = f"{digest(configured)} {newest}"
+            self._refresh_line = f"{identity.digest(configured)} {newest}"
         self._token = token
         self._expires_at = now + (number(fields, "expires_in") or DEFAULT_LIFETIME_S) - EARLY_S
 

@@ -63,14 +63,12 @@ def own_text(text: str) -> str:
     """Return the text that the sender wrote; empty if all of it is quoted."""
     lines = text.split("\n")[:MAX_LINES]
     own_lines: list[str] = []
-    long_leads = dict(_long_leads(lines))
+    leads = dict(_leads(lines))
     at = 0
     while at < len(lines) and not _ends_own_text(lines, at):
-        is_quoted = lines[at].lstrip().startswith(">")
-        after = 0 if is_quoted else long_leads.get(at) or _quote_after(lines, at)
-        if not (is_quoted or after):
+        if at not in leads and not lines[at].lstrip().startswith(">"):
             own_lines.append(lines[at])
-        at = after or at + 1
+        at = leads.get(at, at + 1)
     return _without_device_line("\n".join(own_lines)).strip()
 
 
@@ -136,56 +134,36 @@ def _label(line: str) -> str:
     return label.strip().lower() if colon else ""
 
 
-def _quote_after(lines: Sequence[str], at: int) -> int:
-    """Return the line at which to go on after the introduction of a quote, 0 for any other line.
+def _leads(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where introductions of quotes begin, and the lines at which to go on.
 
     That is right below the introduction if marked lines follow, else the end of the text: then all of
     it is quoted. Words right above the introduction are the sender's own.
+
+    The other writer chose the name in an introduction, and could fill many lines with it. So the first
+    line of a long one is kept, and joined to the last lines of its paragraph, wherever that ends.
     """
-    lead = ""
-    for after, line in enumerate(lines[at : at + _LEAD_LINES], at + 1):
-        part = _ends(line)
-        if not part or (lead and _begins_lead(part, lead)):
-            return 0
-        lead = f"{lead} {part}".lstrip()
-        if end := _lead_end(lead, lines, after):
-            return end
-    return 0
-
-
-def _long_leads(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield where introductions of any number of lines begin, and the lines at which to go on.
-
-    The other writer chose the name in an introduction, and could fill many lines with it. So only the
-    first line counts, and a later one of its paragraph that ends with a colon.
-    """
-    at, first = 0, ""
-    for after, line in enumerate(lines, 1):
-        part = _ends(line)
-        if not part:
-            first = ""
-        elif not first and len(part) >= _FULL_LINE and part.startswith(_WROTE_FIRST):
-            at, first = after - 1, part
-        elif first and (end := _lead_end(f"{first} {part}", lines, after)):
-            yield at, end
-            first = ""
+    at, parts = 0, [""]
+    for after, part in enumerate(map(_ends, lines), 1):
+        is_long = parts[0].startswith(_WROTE_FIRST) and len(parts[0]) >= _FULL_LINE
+        if len(parts) == _LEAD_LINES and not is_long:
+            at, parts = at + 1, parts[1:]
+        if not (part and parts[0]) or (not is_long and _begins_lead(part, parts[0])):
+            at, parts = after - 1, []
+        elif len(parts) > _LEAD_LINES:
+            del parts[1]
+        parts.append(part)
+        below = lines[after : after + _LEAD_LINES] if part.endswith(_COLONS) else ()
+        is_marked = "".join(map(str.lstrip, below)).startswith(">")
+        if _is_lead(" ".join(parts), is_marked=is_marked):
+            yield at, after if is_marked else len(lines)
+            parts = [""]
 
 
 def _ends(line: str) -> str:
     """Return both ends of a line, empty for a quoted one."""
     part, half = line.strip().lower(), MAX_LINE_CHARS // 2
-    if part.startswith(">"):
-        return ""
-    return part if len(part) <= MAX_LINE_CHARS else f"{part[:half]} {part[-half:]}"
-
-
-def _lead_end(lead: str, lines: Sequence[str], after: int) -> int:
-    """Return the line at which to go on after a text if it introduces a quote, else 0."""
-    below = lines[after : after + _LEAD_LINES] if lead.endswith(_COLONS) else ()
-    is_marked = "".join(map(str.lstrip, below)).startswith(">")
-    if not _is_lead(lead, is_marked=is_marked):
-        return 0
-    return after if is_marked else len(lines)
+    return "" if part.startswith(">") else part[:half] + part[half:][-half:]
 
 
 def _begins_lead(line: str, lead: str) -> bool:

@@ -118,12 +118,10 @@ def answer(outgoing: Outgoing, *, is_folded: bool = False) -> Parts:
     if outgoing.plain:
         return Parts(text=text)
     lines = [html.escape(cards.receipt_line(receipt), quote=False) for receipt in receipts]
-    box, summary = "div", ""
-    if lines and is_folded:
-        counts = Counter(receipt.tool for receipt in receipts)
-        tools = ", ".join(f"{tool} ({n})" if n > 1 else tool for tool, n in counts.items())
-        head = f"✅ {len(lines)} receipt{'s' * (len(lines) > 1)}: {tools}"
-        box, summary = "details", f"<summary>{html.escape(head)}</summary>"
+    counts = Counter(receipt.tool for receipt in receipts)
+    tools = ", ".join(f"{tool} ({n})" if n > 1 else tool for tool, n in counts.items())
+    head = html.escape(f"✅ {len(lines)} receipt{'s' * (len(lines) > 1)}: {tools}")
+    box, summary = ("details", f"<summary>{head}</summary>") if is_folded else ("div", "")
     receipts_box = f'<{box} style="{_BOX}">{summary}{"<br>".join(lines)}</{box}>'
     return Parts(text=text, html=_parse(rendered.body)[1] + (receipts_box if lines else ""))
 
@@ -191,13 +189,6 @@ def card_title(card: Card) -> str:
 # --- the mail ------------------------------------------------------------------------------------
 
 
-def reply_subject(subject: str, fallback: str) -> str:
-    """Return the subject of an answer."""
-    line = " ".join(escape_invisible(subject).split())[:200]
-    # Each program puts its own word before another's, so the line would grow with each answer.
-    return f"Re: {REPLY.sub('', line, count=1) or fallback}"
-
-
 def mail(
     parts: Parts, parent: Parent, settings: EmailSettings, *, message_id: str, to: str, at: datetime
 ) -> bytes:
@@ -215,7 +206,9 @@ def mail(
     """
     subject = parts.subject or settings.subject
     if parent.id and not parts.subject:
-        subject = reply_subject(parent.subject, settings.subject)
+        line = " ".join(escape_invisible(parent.subject).split())[:200]
+        # Each program puts its own word before another's, so the line would grow with each answer.
+        subject = f"Re: {REPLY.sub('', line, count=1) or settings.subject}"
     message = EmailMessage(_POLICY)
     message.set_content(parts.text, cte=_ENCODING)
     if parts.html:

@@ -43,12 +43,7 @@ class _Client(SMTP):
 
     The library closes by a handshake that no task awaits, and does not report when it is over; it also
     does so by itself when a login is refused.
-
-    Attributes:
-        end: The timer that closes it after idling.
     """
-
-    idle_timer: asyncio.TimerHandle
 
     def close(self) -> None:
         if isinstance(self.transport, asyncio.Transport):
@@ -73,7 +68,8 @@ class Sender:
         """Connect to nothing yet."""
         self._channel, self._settings, self._logins = logins.channel, logins.settings, logins
         self._slots, self.closed = asyncio.Semaphore(MAX_CONCURRENT), asyncio.Event()
-        self._idle: list[_Client] = []
+        # Each with the timer that closes it.
+        self._idle: dict[_Client, asyncio.TimerHandle] = {}
 
     async def send(self, mail: bytes, to: str) -> None:
         """Send one mail to one person.
@@ -94,8 +90,7 @@ class Sender:
                 message = f"`{self._channel}`: the server's answer to a mail was lost"
                 raise DeliveryUnknown(message) from error
             if not self.closed.is_set():
-                client.idle_timer = asyncio.get_running_loop().call_later(IDLE_S, client.close)
-                self._idle.append(client)
+                self._idle[client] = asyncio.get_running_loop().call_later(IDLE_S, client.close)
 
     async def try_login(self) -> None:
         """Log in and begin a mail, but send none."""
@@ -106,8 +101,8 @@ class Sender:
         """Close idle connections, and keep none from now on; safe twice."""
         self.closed.set()
         while self._idle:
-            client = self._idle.pop()
-            client.idle_timer.cancel()
+            client, timer = self._idle.popitem()
+            timer.cancel()
             await client.aclose()
 
     @asynccontextmanager
@@ -144,8 +139,8 @@ class Sender:
     def _client(self, login: Login, tls: SSLContext) -> _Client:
         """Return the most recently used idle client, else a new one."""
         while self._idle:
-            client = self._idle.pop()
-            client.idle_timer.cancel()
+            client, timer = self._idle.popitem()
+            timer.cancel()
             if client.is_connected:
                 return client
 

@@ -308,13 +308,14 @@ def test_an_outcome_shows_approver_and_reason() -> None:
         "sums": "Re: sums",
         "RE: sums": "Re: sums",
         "AW: Re: AW: Re: sums": "Re: sums",
-        "Re:": "Re: zero",
-        "": "Re: zero",
+        "Re:": "Re: zeroclaw",
+        "": "Re: zeroclaw",
         "a\r\nBcc: x": "Re: a Bcc: x",
     }.items(),
 )
 def test_an_answer_keeps_the_subject(subject: str, answer: str) -> None:
-    assert render.reply_subject(subject, "zero") == answer
+    parent = replace(PARENT, subject=subject)
+    assert read(written(parent=parent))["Subject"] == answer
 
 
 def test_a_mail_says_that_it_is_automatic_and_what_it_answers() -> None:
