@@ -164,9 +164,13 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         session = await self.sessions.take(conversation)
         if session.history.turn is not None:
             await self.turns.resume(session, wakeup)
-        elif not session.was_idle and not await self._may_follow(conversation):
-            self._wait_for_resume(session)
-            return
+        else:
+            while not session.was_idle and not await self._may_follow(conversation):
+                wakeup.clear()
+                await self.turns.between(session)
+                if not wakeup.is_set():
+                    self._wait_for_resume(session)
+                    return
         while True:
             wakeup.clear()
             await self.turns.between(session)

@@ -262,6 +262,8 @@ async def test_after_a_halt_too_a_conversation_waits_for_the_one_before_it(world
         await house.say("one")
         await house.say("/new")
         await house.say("two")
+        await house.say("/stop")
+        assert house.texts()[-1] == "Nothing is running."
         await house.say("/status")
         assert "0 being answered" in house.texts()[-1]
         await house.say("/resume")
