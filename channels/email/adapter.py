@@ -83,8 +83,9 @@ class EmailChannel:
         self._retries_file = TextFile(directory, "held")
         self._retries: dict[int, tuple[int, float]] = {}
         self._bot = Bot(channel=context.name, settings=settings)
-        # Earlier releases stored positions without the account.
-        is_same_account = context.account in {"", settings.address}
+        # Earlier versions stored positions without the account.
+        are_new = any(scope.endswith(f" {settings.mailbox}") for scope in context.positions)
+        is_same_account = not are_new and context.account in {"", settings.address}
         self._scopes = (self._bot.scope, *((settings.mailbox,) if is_same_account else ()))
         self._caps = Caps(of_sender=settings.sender_per_hour, of_all=settings.account_per_hour)
         self._parents: Recent[str, Parent] = Recent(MAX_REMEMBERED)

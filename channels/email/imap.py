@@ -103,9 +103,11 @@ class Protocol(IMAP4ClientProtocol):
         super().connection_lost(exc)
 
     def data_received(self, d: bytes) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  as the library names it
-        """Take what arrived, in pieces; called by the transport."""
-        for at in range(0, len(d), PIECE_BYTES):
-            super().data_received(d[at : at + PIECE_BYTES])
+        """Take what arrived, in pieces if it has many lines; called by the transport."""
+        # A long line is not cut: the library copies what it has of one with each piece.
+        step = PIECE_BYTES if d.count(b"\n") > PIECE_BYTES // 16 else len(d)
+        for at in range(0, len(d), step):
+            super().data_received(d[at : at + step])
 
     def _untagged_response(self, line: bytes) -> Command | None:
         if _EXISTS.match(line):

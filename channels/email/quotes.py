@@ -28,7 +28,7 @@ RUN_WORDS = 8
 """Two people do not write the same run of this many words by chance."""
 _WORD = re.compile(r"[^\W\u3040-\uffff]+|\w")  # in scripts without spaces, each character is one
 _LEAD_LINES = 3  # most introductions are wrapped over up to this many
-_FULL_LINE = 40  # characters that the first line of a longer one has at least
+_TIME = re.compile(r"\d{1,2}\s?[:.h]\s?\d\d")  # which the first line of a longer one has
 _HEADER_LINES = 8
 _SIGNATURE_LINES = 15
 
@@ -141,20 +141,19 @@ def _leads(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     it is quoted. Words right above the introduction are the sender's own.
 
     The other writer chose the name in an introduction, and could fill many lines with it. So the first
-    line of a long one is kept, and joined to the last lines of its paragraph, wherever that ends.
+    line of a long one, which has the time, is joined to the last lines of its paragraph, wherever
+    that ends.
     """
     at, parts = 0, [""]
     for after, part in enumerate(map(_ends, lines), 1):
-        is_long = parts[0].startswith(_WROTE_FIRST) and len(parts[0]) >= _FULL_LINE
+        is_long = parts[0].startswith(_WROTE_FIRST) and _TIME.search(parts[0])
         if len(parts) == _LEAD_LINES and not is_long:
             at, parts = at + 1, parts[1:]
         if not (part and parts[0]) or (not is_long and _begins_lead(part, parts[0])):
             at, parts = after - 1, []
-        elif len(parts) > _LEAD_LINES:
-            del parts[1]
         parts.append(part)
-        below = lines[after : after + _LEAD_LINES] if part.endswith(_COLONS) else ()
-        is_marked = "".join(map(str.lstrip, below)).startswith(">")
+        del parts[1:-_LEAD_LINES]
+        is_marked = "".join(map(str.lstrip, lines[after : after + _LEAD_LINES])).startswith(">")
         if _is_lead(" ".join(parts), is_marked=is_marked):
             yield at, after if is_marked else len(lines)
             parts = [""]

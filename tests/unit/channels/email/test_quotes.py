@@ -81,8 +81,17 @@ def test_words_right_above_a_quote_are_the_senders_own(lead: str) -> None:
     assert own_text(f"/approve 3\n{lead}\n> It costs 3.") == "/approve 3"
 
 
+def test_an_own_line_that_begins_like_an_introduction_is_kept_above_one() -> None:
+    own = "Am Montag bin ich nicht da, bitte alles auf Dienstag um 9 legen."
+    assert own_text(f"{own}\nAm 05.01.26 um 10:11 schrieb Bot <b@zero.test>:\n> Gut?") == own
+
+
 KEPT = (
     OWN,
+    # Lines that begin like an introduction, but have no time.
+    "Le devis de 300 euros me convient, merci de le confirmer au client.\nBonne journée :",
+    "On 3 December our customer wrote that the export fails for him,\nand that\nhe waits.\n"
+    "Please do the following:\n1. drop the index",
     "From: here to there.\nSent: nothing.",
     "From: here\nwe go\nto: there",
     "I wrote:\nthe sums",

@@ -280,21 +280,24 @@ async def test_the_progress_in_one_account_counts_for_no_other(
             await place.write(text)
         await desk.holds(2)
         await place.mail.wait_seen(place.bot, 2)
-    # Earlier releases stored no account in a position.
+    # Earlier versions stored no account in a position.
     positions = {scope.format(old): cursor for cursor in desk.positions.values()}
     note = place.directory / "read-up-to"
     note.write_text(note.read_text().replace(f"{old} INBOX", scope.format(old)))
     async with place.life(desk.admit, positions, account=old):
         await place.write("three")
         await desk.holds(3)
-    place.bot = place.mail.new_address("bot")
-    await place.write("from before the start")
-    await place.mail.renumber(place.bot, like=old)
-    other = Desk()
-    async with place.life(other.admit, positions, account=old):
-        await place.write("four")
-        await other.holds(1)
-    assert texts(desk) + texts(other) == ["one", "two", "three", "four"]
+    for account, text in ((old, "four"), ("", "five")):  # then the positions are of two accounts
+        place.bot = place.mail.new_address("bot")
+        await place.write("from before the start")
+        await place.mail.renumber(place.bot, like=old)
+        other = Desk()
+        async with place.life(other.admit, positions, account=account):
+            await place.write(text)
+            await other.holds(1)
+        assert texts(other) == [text]
+        positions |= other.positions
+    assert texts(desk) == ["one", "two", "three"]
 
 
 async def test_a_file_is_never_taken_from_another_mail_with_the_same_id(place: EmailPlace) -> None:
