@@ -17,7 +17,7 @@ MAX_UNITS = 2000
 """Create Message: up to 2000 characters, read 2026-11; counted in UTF-16 units, the strictest way."""
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 _FENCE = re.compile(  # also one that begins an item of a list
-    r"((?:[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})([^`\n]*)"
+    r"((?:[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})([^`~\n]*)"
 )
 _DEEP_HEADING = re.compile(r" {0,3}#{4,6}[ \t]+(.*)")
 _CODE = re.compile(r"((?<!`)(`{1,3})(?!`).+?(?<!`)\2(?!`))")

@@ -43,9 +43,9 @@ _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # the private use area, so 
 _LANGUAGE = re.compile(rich.LANGUAGE)
 # A picture within a link is shown as its name; the link counts.
 _NO_LINK = re.compile(r"(?<!\\)\](?=:|\((?!(?:[^\s()]*\)\]\()?\s{0,9}https?://))")
-# A bare URL, which punctuation of other scripts ends. Where a link leads is read without markup anyway.
+# A bare URL, which punctuation of other scripts ends. Where a link leads is read without markup.
 _URL = re.compile(
-    r"(?<!\]\()https?://[^\s*`|\[\]\u2010-\u206f\u3000-\u303f\uff00-\uffef]*(?:[^\W_]|[/=&#%+@-])"
+    r"(?!(?<=\]\()[^\s()\[\]]*\))https?://[^\s*`|\[\]\u2010-\u206f\u3000-\u303f\uff00-\uffef]*(?:[^\W_]|[/=&#%+@-])"
 )
 _UNDERSCORE = re.compile(r"(?<!\\)_")
 # Telegram drops these: control characters, and those that change the reading direction.
