@@ -107,7 +107,7 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
     open_world = on_telegram(channel=scenario.channel)
     if scenario.notice and (point, when) == (DurablePoint.FINISHED, "after"):
         # That commit says that the send begins, so that a refusal of the next one proves nothing.
-        scenario = replace(scenario, told="may or may not have arrived")
+        scenario = replace(scenario, notice="may or may not have arrived")
     await kill_at(tmp_path, scenario, nth("commit", point.value, when, n), open_world=open_world)
 
 

@@ -298,7 +298,7 @@ async def test_presses_at_the_deadlines_instant_count_or_lose_but_never_both(
     """
     people = [f"p{number}" for number in range(12)]
     open_door = {"loopback": {"allowed_users": ["*"]}}
-    async with open_world(tmp_path, channels=open_door, approvals={"timeout_s": 1.5}) as world:
+    async with open_world(tmp_path, channels=open_door, approvals={"timeout_s": 4.0}) as world:
         world.platform.hold()
         for person in people:
             world.model.call("knock", {"what": person}, round=0, key=f"for {person}.")
