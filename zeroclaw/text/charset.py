@@ -6,8 +6,8 @@ quadratic time, and its codec cache keeps every name ever looked up.
 """
 
 import re
-from collections.abc import Iterator
 from encodings.aliases import aliases
+from functools import cache
 
 # Codecs that turn any bytes into text in linear time. ASCII is no charset here: what claims to be it,
 # and is not, is read as if it claimed nothing.
@@ -41,16 +41,16 @@ _FURTHER = {
 _PUNCTUATION = re.compile(r"[^a-z0-9]")
 
 
-def _charsets() -> Iterator[tuple[str, str]]:
-    for label, codec in {**aliases, **_FURTHER}.items():
-        if _SAFE.fullmatch(codec):
-            for name in (codec, label):
-                yield _PUNCTUATION.sub("", name), _LARGER.get(codec, codec)
-
-
-_CHARSETS = dict(_charsets())
+@cache  # made at the first label: it would cost each start a millisecond
+def _charsets() -> dict[str, str]:
+    return {
+        _PUNCTUATION.sub("", name): _LARGER.get(codec, codec)
+        for label, codec in {**aliases, **_FURTHER}.items()
+        if _SAFE.fullmatch(codec)
+        for name in (codec, label)
+    }
 
 
 def codec_of(label: str) -> str:
     """Return Python's codec for a declared label; empty for an unknown one."""
-    return _CHARSETS.get(_PUNCTUATION.sub("", label.lower()), "")
+    return _charsets().get(_PUNCTUATION.sub("", label.lower()), "")
