@@ -276,10 +276,8 @@ def _calling(state: Calling, event: signals.Event) -> Step:
                 progress, emptied = state.progress, _emptied(state.progress.text)
                 if not emptied:
                     progress = replace(progress, text=progress.text + BREAK)
-                return Confirming(progress=progress, batch=batch), (
-                    *emptied,
-                    signals.AwaitAnswers(),
-                )
+                waiting = Confirming(progress=progress, batch=batch)
+                return waiting, (*emptied, signals.AwaitAnswers())
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
             return _on_call_started(state, event.action)
