@@ -156,7 +156,7 @@ def pieces(
 def in_one(markdown: str) -> str:
     """Return a text as one message, with a blank line where messages would follow each other."""
     *above, last = _BREAKS.split(markdown)
-    return "\n\n".join((*map(closed, above), last))
+    return "\n\n".join((*map(closed, filter(None, above)), last))
 
 
 def closed(markdown: str) -> str:

@@ -259,7 +259,7 @@ def _gate(progress: Progress, calls: tuple[ToolCall, ...]) -> Step:
 
 def _emptied(text: str) -> tuple[signals.ShowText, ...]:
     """Return what takes away an answer that was cut off above a request; nothing if text stands there."""
-    is_blank = not is_visible(text.rpartition(BREAK)[2])
+    is_blank = not text or text.endswith(BREAK)
     return (signals.ShowText(text=text, is_last=True),) if is_blank else ()
 
 
@@ -273,11 +273,10 @@ def _calling(state: Calling, event: signals.Event) -> Step:
             batch = slots.gated(state.batch, event.verdicts)
             if slots.pending(batch):
                 # A person would not notice text that is added above the request.
-                progress, emptied = state.progress, _emptied(state.progress.text)
-                if not emptied:
-                    progress = replace(progress, text=progress.text + BREAK)
-                waiting = Confirming(progress=progress, batch=batch)
-                return waiting, (*emptied, signals.AwaitAnswers())
+                text = state.progress.text
+                below = replace(state.progress, text=text + BREAK)
+                waiting = Confirming(progress=below, batch=batch)
+                return waiting, (*_emptied(text), signals.AwaitAnswers())
             return _continue_batch(state, batch)
         case entries.CallStarted() if isinstance(state, Executing):
             return _on_call_started(state, event.action)
@@ -404,9 +403,14 @@ Mark = Literal["", "stopped", "interrupted"]
 
 
 def join_texts(earlier: str, text: str) -> str:
-    """Return two answers of one turn as one text, a blank line or a `BREAK` between them."""
+    """Return two answers of one turn as one text, a blank line or a `BREAK` between them.
+
+    A text of which a person sees nothing does not count: platforms refuse it as a message.
+    """
     text = text.replace(BREAK_CHAR, "")
-    gap = "\n\n" if earlier and text and not earlier.endswith(BREAK) else ""
+    if not is_visible(text):
+        return earlier
+    gap = "\n\n" if earlier and not earlier.endswith(BREAK) else ""
     return f"{earlier}{gap}{text}"
 
 

@@ -451,11 +451,12 @@ def test_results_of_an_ended_turn_echo_their_calls() -> None:
         ("", "", ""),
         (f"a{BREAK}", "b", f"a{BREAK}b"),
         (f"a{BREAK}", "", f"a{BREAK}"),
+        (f"a{BREAK}", "\u200b\n", f"a{BREAK}"),
         ("a", f"b{BREAK}{BREAK_CHAR}\nc", "a\n\nb\n\n\nc"),
     ],
 )
 def test_answers_of_one_turn_are_paragraphs(earlier: str, text: str, whole: str) -> None:
-    """No blank lines for empty texts; only the machine begins a message."""
+    """No blank lines for texts that show nothing; only the machine begins a message."""
     assert join_texts(earlier, text) == whole
 
 

@@ -39,6 +39,7 @@ from zeroclaw.turn.signals import (
     RecordUnknown,
     RunCall,
     SendRequest,
+    ShowText,
 )
 from zeroclaw.turn.states import (
     Calling,
@@ -136,7 +137,7 @@ def test_a_call_that_needs_a_person_waits() -> None:
     assert effects == (EMPTIED, AwaitAnswers())
 
 
-@pytest.mark.parametrize(("said", "above"), [("let me ask", f"let me ask{BREAK}"), ("", "")])
+@pytest.mark.parametrize(("said", "above"), [("let me ask", f"let me ask{BREAK}"), ("", BREAK)])
 def test_a_card_ends_the_message_above_it(said: str, above: str) -> None:
     """People would not notice a text that is added above the request that they answered (K4).
 
@@ -462,6 +463,15 @@ A_ENDED = entries.CallFinished(at=AT, action=action("a"), result=result("done"),
 DONE = Done(reason="model_stop", usage=USED, text="whole")
 
 
+def asked_again(said: str) -> State:
+    """A turn that waits for a second answer, to a request without a text of its own."""
+    ran = run(step(gating(1, said), ASKED), GRANTED, A_STARTED, A_ENDED)
+    again = run(ran, entries.BatchAppended(at=AT), signals.RequestSent(request=2))
+    received = replace(answer("", *calls(1)), request=2)
+    second = replace(asked("b"), approval=approval("b"))
+    return run(again, received, entries.Gated(at=AT, verdicts=(second,)))[0]
+
+
 @pytest.mark.parametrize(
     ("state", "effects"),
     [
@@ -472,6 +482,7 @@ DONE = Done(reason="model_stop", usage=USED, text="whole")
         (gated(asked("a"), asked("b"))[0], (EMPTIED, AwaitAnswers())),
         (run(gated(asked("a"), asked("b")), GRANTED)[0], (EMPTIED, AwaitAnswers())),
         (step(gating(1, "may I?"), ASKED)[0], (AwaitAnswers(),)),
+        (asked_again("may I?"), (ShowText(text=f"may I?{BREAK}", is_last=True), AwaitAnswers())),
         (gated(denied("a"))[0], (AppendBatch(results=(result("a: no", name="tool_0"),)),)),
         (
             run(gated(asked("a")), REFUSED)[0],
