@@ -1,54 +1,22 @@
-"""Decodes text of unknown encoding, reads mails and tables in it, and returns a part (pure)."""
+"""Reads text of unknown encoding, mails and tables, and returns a part (pure)."""
 
-import codecs
 import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 
 from zeroclaw.readers.replies import ReadRequest, Reply
+from zeroclaw.text.charset import BYTE_ORDER_MARKS, decode_text
 from zeroclaw.text.mail import is_hidden_in_mail, parse_mail, plain_header
 from zeroclaw.text.page import readable_page
-from zeroclaw.value import Value
 
-# UTF-32 first, because its byte order mark begins with that of UTF-16.
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
-    (codecs.BOM_UTF32_BE, "utf-32-be", "UTF-32"),
-    (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
-    (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
-    (codecs.BOM_UTF8, "utf-8", "UTF-8"),
-)
-# Windows' default for decades is Latin-1 with letters in place of some controls.
-_CODECS = (("utf-8", "UTF-8"), ("cp1252", "Windows-1252, as it seems"))
 _TOP_HEADERS = frozenset({"from", "to", "cc", "date", "subject"})
 """Headers of a mail that are shown above its text."""
 
 
-class Decoded(Value):
-    """A text, and the encoding it was decoded from."""
-
-    text: str
-    encoding: str
-
-
-def decode_text(data: bytes) -> Decoded:
-    """Decode bytes as text; never fails, because Latin-1 as a last resort accepts any byte."""
-    for mark, codec, name in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            text = data[len(mark) :].decode(codec, "replace")
-            return Decoded(text=text, encoding=name)
-    for codec, name in _CODECS:
-        with suppress(UnicodeDecodeError):
-            return Decoded(text=data.decode(codec), encoding=name)
-    return Decoded(text=data.decode("latin-1"), encoding="Latin-1, as it seems")
-
-
 def read_text(data: bytes, request: ReadRequest) -> Reply:
     """Return part of a text, and how to read on."""
-    decoded = decode_text(data)
-    return _part(decoded.text, decoded.encoding, request)
+    return _part(*decode_text(data), request)
 
 
 def read_mail(data: bytes, request: ReadRequest) -> Reply:
@@ -57,8 +25,8 @@ def read_mail(data: bytes, request: ReadRequest) -> Reply:
     It begins with sender, recipients, date and subject, and ends with the names of the files and the
     other headers. None of it is verified.
     """
-    if any(data.startswith(mark) for mark, _, _ in _BYTE_ORDER_MARKS):  # an editor has saved it
-        data = decode_text(data).text.encode()
+    if data.startswith(tuple(BYTE_ORDER_MARKS)):  # an editor has saved it
+        data = decode_text(data)[0].encode()
     mail = parse_mail(data)
     headers = [
         (name, f"{name.title()}: {plain_header(value)}")
@@ -130,14 +98,14 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
 
 def read_table(data: bytes, request: ReadRequest) -> Reply:
     """Return some rows of a table with its first row, and how to read on."""
-    decoded = decode_text(data)
-    delimiter = delimiter_of(decoded.text)
+    text, encoding = decode_text(data)
+    delimiter = delimiter_of(text)
     first: list[str] | None = None
     lines: list[str] = []
     total = widest = shown = 0
     remaining = request.limit
     is_full = False
-    for row in _rows(decoded.text, delimiter):
+    for row in _rows(text, delimiter):
         widest = max(widest, len(row))
         if first is None:
             first = row
@@ -159,7 +127,7 @@ def read_table(data: bytes, request: ReadRequest) -> Reply:
     hint = f"; read on with offset {end}" if end < total else "; this is the end"
     piece = f"rows {request.offset + 1} to {end}" if shown else "no rows"
     summary = (
-        f"{decoded.encoding}, {widest} columns parted by {_NAMES[delimiter]}, {total} rows below the "
+        f"{encoding}, {widest} columns parted by {_NAMES[delimiter]}, {total} rows below the "
         f"first; the first, and {piece}{hint}"
     )
     return Reply(about=summary, text="\n".join([f"row | {_line(first or [])}", *lines]))

@@ -1,10 +1,11 @@
-"""The names of character encodings, as pages and mails declare them (pure).
+"""Character encodings: as pages and mails declare them, else as bytes look (pure).
 
-They are the labels of the web (encoding.spec.whatwg.org, read 2026-11), and Python's names, for mails
+The names are the labels of the web (encoding.spec.whatwg.org, read 2026-11), and Python's names, for mails
 have many more. A foreign label is looked up here only: some of Python's codecs decompress or take
 quadratic time, and its codec cache keeps every name ever looked up.
 """
 
+import codecs
 import re
 from encodings.aliases import aliases
 from functools import cache
@@ -39,6 +40,13 @@ _FURTHER = {
     **{name: name for name in ("cp720", "cp737", "cp874", "koi8_t", "koi8_u")},
 }
 _PUNCTUATION = re.compile(r"[^a-z0-9]")
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32-LE",  # first, because the mark of UTF-16 begins it
+    codecs.BOM_UTF32_BE: "UTF-32-BE",
+    codecs.BOM_UTF16_LE: "UTF-16-LE",
+    codecs.BOM_UTF16_BE: "UTF-16-BE",
+    codecs.BOM_UTF8: "UTF-8",
+}
 
 
 @cache  # made at the first label: it would cost each start a millisecond
@@ -54,3 +62,25 @@ def _charsets() -> dict[str, str]:
 def codec_of(label: str) -> str:
     """Return Python's codec for a declared label; empty for an unknown one."""
     return _charsets().get(_PUNCTUATION.sub("", label.lower()), "")
+
+
+def decode_text(data: bytes, codec: str = "") -> tuple[str, str]:
+    """Return bytes as text, and the name of their encoding; bytes that it lacks become U+FFFD.
+
+    Args:
+        data: The bytes. A byte order mark comes first, as in browsers.
+        codec: The declared one, empty for none.
+    """
+    for mark, name in BYTE_ORDER_MARKS.items():
+        if data.startswith(mark):
+            return data[len(mark) :].decode(name, "replace"), name
+    if codec:
+        return data.decode(codec, "replace"), codec
+    try:
+        return data.decode(), "UTF-8"
+    except UnicodeDecodeError as error:
+        text = data[: error.start].decode()
+        if error.end == len(data) and not text.isascii():  # cut inside of its last character
+            return text, "UTF-8"
+    # Windows' default for decades is Latin-1 with letters in place of some controls.
+    return data.decode("cp1252", "replace"), "Windows-1252, as it seems"

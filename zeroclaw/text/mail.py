@@ -12,13 +12,12 @@ No function raises on bad input: an unreadable part is left out, or stays undeco
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesHeaderParser
 
-from zeroclaw.text.charset import codec_of
+from zeroclaw.text.charset import codec_of, decode_text
 from zeroclaw.value import Hidden, Value
 
 MAX_HEADER_BYTES = 65_536
@@ -270,10 +269,4 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 def _text(content: bytes, charset: str) -> str:
     """Return text in a charset, or in the usual ones of mail that names none."""
-    named = codec_of(charset)
-    for codec in (named,) if named else ("utf-8", "cp1252"):
-        with suppress(UnicodeDecodeError):
-            # If the charset was named, undecodable bytes are marked and the rest is read.
-            text = content.decode(codec, "replace" if named else "strict")
-            return _UNSTORABLE.sub("\ufffd", text.removeprefix("\ufeff"))
-    return content.decode("latin-1").replace("\x00", "\ufffd")
+    return _UNSTORABLE.sub("\ufffd", decode_text(content, codec_of(charset))[0])

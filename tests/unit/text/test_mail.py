@@ -154,12 +154,12 @@ CHARSETS = {
     b"csISOLatin1": (b"\x80", "€"),
     b"greek": (b"\xeb", "λ"),
     b"cp862": (b"\x80", "א"),
-    b"cp1140": (b"\x81", "\x81"),
+    b"cp1140": (b"\x81", "\ufffd"),
     b"utf-7": (b"+2AA-", "+2AA-"),
     b"punycode": (b"a-\xc3\xbc", "a-ü"),
     b"hex": (b"41", "41"),
     b"no-such-charset": (b"\xfc", "ü"),
-    b"a\\b/../c": (b"\xfc\x81", "\xfc\x81"),
+    b"a\\b/../c": (b"\xfc\x81", "\xfc\ufffd"),
     b'""': (b"a\x00b", "a\ufffdb"),
 }
 

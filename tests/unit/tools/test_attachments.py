@@ -82,8 +82,8 @@ async def read(content: bytes, name: str = "a_txt", **arguments: object) -> Tool
     [
         ("größer €".encode(), "UTF-8"),
         ("größer €".encode("utf-8-sig"), "UTF-8"),
-        ("größer €".encode("utf-16"), "UTF-16"),
-        (b"\xfe\xff" + "größer €".encode("utf-16-be"), "UTF-16"),
+        ("größer €".encode("utf-16"), "UTF-16-LE"),
+        (b"\xfe\xff" + "größer €".encode("utf-16-be"), "UTF-16-BE"),
         ("größer €".encode("cp1252"), "Windows-1252, as it seems"),
     ],
 )

@@ -1,11 +1,10 @@
 """The body of a response: its readable types, its decompression and its decoding."""
 
-import codecs
 import re
 import zlib
 from typing import Literal
 
-from zeroclaw.text.charset import codec_of
+from zeroclaw.text.charset import codec_of, decode_text
 from zeroclaw.value import Value
 
 Kind = Literal["html", "text"]
@@ -19,11 +18,6 @@ _TEXTS = frozenset(
 )  # fmt: skip
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 _IN_HEADER = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _IN_PAGE = re.compile(
     rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE
@@ -145,22 +139,8 @@ class Decompressor:
 
 
 def decode(data: bytes, declared: ContentType) -> str:
-    """Decode a body; malformed bytes become U+FFFD.
-
-    Order of precedence: byte order mark, header, declaration in the text, UTF-8 if it is valid,
-    Windows-1252 (as in browsers).
-    """
-    for mark, name in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return data.removeprefix(mark).decode(name, "replace")
-    codec = codec_of(declared.charset) or _codec_inside(data, declared)
-    if codec:
-        return data.decode(codec, "replace")
-    text = codecs.getincrementaldecoder("utf-8")("strict")
-    try:
-        return text.decode(data)  # non-final: the cap may have cut the last character
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+    """Decode a body: as it says, else as its header says, or its text, else as it looks."""
+    return decode_text(data, codec_of(declared.charset) or _codec_inside(data, declared))[0]
 
 
 def _codec_inside(data: bytes, declared: ContentType) -> str:

@@ -499,7 +499,7 @@ PAGE = ContentType(name="text/html", charset="", kind="html")
         ("grün".encode(), "zlib_codec", "grün"),
         ("grün".encode(), "utf-7", "grün"),
         ("grün".encode(), "no such thing \ud800", "grün"),
-        ("grü".encode()[:-1], "", "gr"),
+        ("größe grü".encode()[:-1], "", "größe gr"),
         (b"", "", ""),
     ],
 )
