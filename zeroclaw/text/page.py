@@ -156,6 +156,8 @@ _MAX_LEVELS = 300
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\n\f\r\u00a0]+")
 _LONGEST_LINK_CHARS = 500
+_LONGEST_LEAD_CHARS = 400
+"""Of empty cells before a text; each further one would copy all before it."""
 
 
 class Page(Value):
@@ -268,7 +270,8 @@ class _Reader(Struct, kw_only=True):
                 self.verbatim = max(0, self.verbatim - 1)
             case "a":
                 self._end_link()
-            case "td" | "th" if self.newlines:  # the cell is empty, or ends with a block
+            # The cell is empty, or ends with a block.
+            case "td" | "th" if self.newlines and len(self.lead) < _LONGEST_LEAD_CHARS:
                 self.lead += "| "
             case _:
                 pass
