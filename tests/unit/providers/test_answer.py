@@ -913,6 +913,15 @@ def test_pings_are_no_progress() -> None:
     assert reader.has_finish
 
 
+def test_an_answer_that_says_null_as_a_text_is_not_finished() -> None:
+    """A pause of two seconds, or a cut, used to end it as if it were whole."""
+    reader = body()
+    list(reader.feed(b'data: {"choices":[{"delta":{"content":"x"},"finish_reason":"null"}]}\n\n'))
+    assert not reader.has_finish
+    with pytest.raises(StreamBroken, match="without a finish"):
+        list(reader.end())
+
+
 def test_an_endless_answer_ends() -> None:
     reader = body(max_bytes=100)
     assert list(reader.feed(b": ping\n\n" * 12)) == []

@@ -360,7 +360,8 @@ class Assembly(Struct, eq=False):
         events = (*self.take_text(), *reasoned) if reasoned else ()
         self._take_calls(fields, is_stream=not message)
         self._say(fields)
-        self._finish = text_at(choice, "finish_reason") or self._finish
+        # Older builds of KoboldCpp write the text `null` until the end.
+        self._finish = text_at(choice, "finish_reason").removeprefix("null") or self._finish
         return events
 
     def end(self, *, is_stream: bool = True) -> Iterator[StreamEvent]:
