@@ -177,6 +177,25 @@ def test_arguments_cross_byte_for_byte_unless_no_endpoint_could_read_them(
     assert found[0]["tool_calls"][0]["function"]["arguments"] == arguments
 
 
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("read_file", "read_file"),
+        ("", "_"),
+        ("shell<|channel|>commentary", "shell__channel__commentary"),
+        ("default_api.shell", "default_api_shell"),
+        ("n\ud800" * 50, "n_" * 32),
+    ],
+)
+def test_a_name_that_no_tool_has_goes_out_as_one_that_a_tool_could_have(
+    raw: str, name: str
+) -> None:
+    """OpenAI and Anthropic refuse each later request with another one."""
+    message = AssistantMessage(tool_calls=(ToolCall(id="i", name=raw, arguments="{}"),))
+    found = json.loads(sent(message))
+    assert found[0]["tool_calls"][0]["function"]["name"] == name
+
+
 @pytest.mark.parametrize("content", ["", " \n"])
 def test_an_answer_without_words_goes_out_with_some(content: str) -> None:
     """Mistral and Moonshot refuse each later request with an empty answer, as one of reasoning is."""

@@ -50,6 +50,7 @@ _ODD: frozenset[tuple[type, type]] = frozenset(
 )
 """Neighbours that some chat templates reject."""
 _SHORT_ID, _NEW_ID = re.compile("[A-Za-z0-9]{9}"), re.compile("[0-9]{9}")
+_NOT_IN_A_NAME, _NAME_CHARS = re.compile("[^A-Za-z0-9_-]"), 64
 _CALLS, _ID = attrgetter("tool_calls"), attrgetter("id")
 NO_TEXT = "(no text)"
 """The text of an answer that was only reasoning; Mistral and Moonshot refuse empty ones."""
@@ -280,12 +281,17 @@ def _assistant(message: AssistantMessage) -> dict[str, object]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": _arguments(call.arguments)},
+                "function": {"name": _name(call.name), "arguments": _arguments(call.arguments)},
                 **({"extra_content": Raw(call.extra.encode())} if call.extra else {}),
             }
             for call in message.tool_calls
         ]
     return wire
+
+
+def _name(raw: str) -> str:
+    """Return a call's name with what OpenAI and Anthropic refuse replaced; models make some up."""
+    return _NOT_IN_A_NAME.sub("_", raw)[:_NAME_CHARS] or "_"
 
 
 def _arguments(raw: str) -> str:
