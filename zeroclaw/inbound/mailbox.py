@@ -21,7 +21,7 @@ from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.text import catalogue
 from zeroclaw.turn.runner import TurnRunner
-from zeroclaw.turn.session import ConversationSession, SessionCache
+from zeroclaw.turn.session import SessionCache
 from zeroclaw.value import Struct, field
 
 BACK_OFF = BackOff(first_s=1.0, longest_s=60.0)
@@ -162,42 +162,32 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         wakeup.set()
         await self.outbox.caught_up(conversation)
         session = await self.sessions.take(conversation)
-        if session.history.turn is not None:
-            await self.turns.resume(session, wakeup)
-        else:
-            while not session.was_idle and not await self._may_follow(conversation):
-                wakeup.clear()
-                await self.turns.between(session)
-                if not wakeup.is_set():
-                    self._wait_for_resume(session)
-                    return
+        await self.turns.resume(session, wakeup)
         while True:
+            session.is_next = session.is_next or await self._may_follow(conversation)
             wakeup.clear()
             await self.turns.between(session)
-            items = await self.reassembly.next_items(conversation, wakeup, lambda: self._may_start)
+            items = (
+                await self.reassembly.next_items(conversation, wakeup, lambda: self._may_start)
+                if session.is_next
+                else ()
+            )
             if items and self._may_start:
                 # A halt does not stop the preparation; the turn begins after the halt.
                 await self.arrivals.fetch(session.fence, items, wakeup, lambda: self._admitting)
             # A halt may have come while it waited for another message, or for a file.
             if items and self._may_start:
                 await self.turns.run(session, items, wakeup)
-            elif wakeup.is_set():
-                continue
-            elif self.halted:
-                self._wait_for_resume(session)
-                return
-            else:
+            elif not wakeup.is_set():
+                if self.halted:
+                    # Closed until `/resume`, so that no erasure has to wait for that.
+                    self._halted[conversation] = None
                 self.sessions.leave(session)
                 return
 
     @property
     def _may_start(self) -> bool:
         return self._admitting and not self.halted
-
-    def _wait_for_resume(self, session: ConversationSession) -> None:
-        """Let the mailbox close until `/resume`, so that no erasure has to wait for that."""
-        self._halted[session.conversation] = None
-        self.sessions.leave(session, is_idle=False)
 
     async def _may_follow(self, conversation: ConversationId) -> bool:
         """Let the conversation before `/new` be answered first, unless it is failing.

@@ -111,7 +111,7 @@ class TurnRunner:
             await self._run(turn, *first_step(turn.opened))
 
     async def resume(self, session: ConversationSession, arrived: asyncio.Event) -> None:
-        """Resume the open turn of this conversation and bring it to its end."""
+        """Bring the open turn of this conversation to its end, if there is one."""
         turn = session.history.turn
         if turn is None:
             return

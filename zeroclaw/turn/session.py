@@ -139,7 +139,7 @@ class ConversationSession(Struct, eq=False):
         verdicts: The receipts checked so far, by their text.
         recorded: Those of them that are known only from the audit.
         requests: The record of its requests to the model.
-        was_idle: Everything that came before it was left is answered.
+        is_next: Its messages may be answered now: the conversation before `/new` has been.
     """
 
     store: Store
@@ -154,7 +154,7 @@ class ConversationSession(Struct, eq=False):
     )
     recorded: set[str] = field(default_factory=set[str])
     requests: RequestRecord = field(default_factory=RequestRecord)
-    was_idle: bool = False
+    is_next: bool = False
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _uncommitted: Transition = NOTHING
 
@@ -264,9 +264,8 @@ class SessionCache(Struct, eq=False):
         async with self._reading:
             return await open_session(self.store, self.leases, conversation)
 
-    def leave(self, session: ConversationSession, *, is_idle: bool = True) -> None:
-        """Keep a session without a running turn or a failed write; if not idle, messages wait."""
-        session.was_idle = is_idle
+    def leave(self, session: ConversationSession) -> None:
+        """Keep a session without a running turn or a failed write."""
         self._idle[session.conversation] = (session, self.clock.monotonic())
         self._clear()
 
