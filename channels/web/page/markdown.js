@@ -3,7 +3,7 @@
    `parseBlocks` splits a text into top-level blocks; `renderBlock` builds one. A caller that keeps the
    nodes of unchanged blocks can redraw a growing text cheaply, and a selection in it survives. */
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
+const FENCE = /^( {0,3})(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
 const HEADING = /^ {0,3}(#{1,6})\s+(\S.*)$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}>\s?/;
@@ -56,13 +56,12 @@ function parseBlock(lines, start) {
   return parseParagraph(lines, start);
 }
 
-function parseFence(lines, start, fence) {
-  const mark = fence[1];
+function parseFence(lines, start, [, indent, mark, language]) {
   const closing = new RegExp(`^ {0,3}${mark[0]}{${mark.length},}\\s*$`);
   let end = start + 1;
   while (end < lines.length && !closing.test(lines[end])) end += 1;
-  const text = lines.slice(start + 1, end).join("\n");
-  return { kind: "code", text, language: fence[2], end: Math.min(end + 1, lines.length) };
+  const text = lines.slice(start + 1, end).map((line) => unindent(line, indent.length)).join("\n");
+  return { kind: "code", text, language, end: Math.min(end + 1, lines.length) };
 }
 
 function parseQuote(lines, start) {
@@ -83,7 +82,8 @@ function parseList(lines, start) {
     const item = ITEM.exec(line);
     if (item && item[1].length <= indent && !RULE.test(line)) {
       if (/\d/.test(item[2]) !== isOrdered) break;
-      items.push([item[3] ?? ""]);
+      const text = item[3] ?? "";
+      items.push([" ".repeat(line.length - text.length) + text]); // as far in as the lines that follow
     } else if (!line.trim()) {
       const next = lines[end + 1] ?? "";
       if (!/^\s/.test(next) && !ITEM.test(next)) break;
@@ -101,11 +101,22 @@ function parseList(lines, start) {
   return { kind: "list", isOrdered, firstNumber, items: items.map(dedent), end: Math.max(end, start + 1) };
 }
 
-function dedent(lines) {
-  const rest = lines.slice(1);
-  const widths = rest.filter((line) => line.trim()).map((line) => /^ */.exec(line)[0].length);
-  const width = widths.length ? Math.min(...widths) : 0;
-  return [lines[0], ...rest.map((line) => line.slice(Math.min(width, 4)))].join("\n");
+/* Join the lines of an item without their common indentation. Models indent the lines below an item by up
+   to four spaces, whatever the width of its mark; below the mark of an inner item, only the width of its own
+   mark counts. */
+function dedent([first, ...rest]) {
+  const widths = rest.filter((line) => line.trim()).map(indentOf);
+  const most = ITEM.test(first) ? indentOf(first) : 4;
+  return [first.trimStart(), ...rest.map((line) => unindent(line, Math.min(most, ...widths)))].join("\n");
+}
+
+function indentOf(line) {
+  return /^ */.exec(line)[0].length;
+}
+
+/* Remove up to `width` spaces from the beginning of a line. */
+function unindent(line, width) {
+  return line.slice(Math.min(width, indentOf(line)));
 }
 
 function isTable(lines, start) {

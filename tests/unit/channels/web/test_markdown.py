@@ -1,6 +1,7 @@
 """The page's own Markdown, run by Node on a document that prints its elements."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -107,3 +108,19 @@ def test_the_boxes_of_a_task_list_are_ticked_or_empty() -> None:
     tasks = "- [x] eggs\n- [ ] milk\n- [y] x\n- [x](https://a.example/)"
     boxes = "<li>☑ eggs</li><li>☐ milk</li><li>[y] x</li>"
     assert written(tasks) == [f"<ul>{boxes}<li><a href=https://a.example/>x</a></li></ul>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("  ```\n  def f():\n      return 1\n  ```", "def f():\n    return 1"),
+        ("- one\n    ```\n    def f():\n        return 1\n    ```", "def f():\n    return 1"),
+        ("- - ```\n    a\n      b\n    ```", "a\n  b"),
+        ("1. 1. 1. ```\n         a\n           b\n         ```", "a\n  b"),
+        ("> - - ```\n>     a\n>     ```", "a"),
+    ],
+)
+def test_a_block_of_code_in_a_list_is_whole_and_can_be_copied(text: str, code: str) -> None:
+    """It loses the indentation of its item and of its own fence, and no more (CommonMark 0.31, 4.5)."""
+    [block] = written(text)
+    assert re.findall("<code>(.*?)</code>", block, re.DOTALL) == [code]
