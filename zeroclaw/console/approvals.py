@@ -148,8 +148,8 @@ def _answers(paths: ConsolePaths, request: Approval) -> Html:
 
 def _row(paths: ConsolePaths, view: RequestView) -> Html:
     request = view.approval
-    by: tuple[Node, ...] = (" by ", tag("bdi", request.by)) if request.by else ()
-    at: tuple[Node, ...] = (" · ", instant(request.at)) if request.at else ()
+    by: tuple[Node, ...] = ("by ", tag("bdi", request.by), " · ") if request.by else ()
+    at = instant(request.at) if request.at else ""
     reason = tag("q", request.reason, class_="reason")
     return tag(
         "li",
@@ -162,7 +162,7 @@ def _row(paths: ConsolePaths, view: RequestView) -> Html:
                 tag("code", request.tool),
                 " ",
                 tag("span", coded(request.summary), class_="summary"),
-                tag("span", *by, *at, class_="aside"),
+                tag("span", *by, at, class_="aside"),
             ),
             _arguments(request),
             tag("p", coded(request.why), class_="why"),

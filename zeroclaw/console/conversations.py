@@ -1,10 +1,9 @@
 """Shows the list of conversations, and the transcript of one of them.
 
-Pure. Texts look as in the chat, with the receipts of an answer next to its text. Any other markup
-in a text is shown as plain text.
+Pure. Texts look as in the chat, with the receipts of an answer next to its text. The page's script
+draws their Markdown; without it they are shown as written.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal
@@ -209,10 +208,11 @@ def _item(item: TranscriptItem) -> Html:
     if item.outcome is not None:
         return tag("li", byline, _outcome(item.outcome), id=id_, class_="asked")
     file = [] if item.sent is None else [_file(item.sent)]
-    body_text = (tag("p", item.text),) if item.plain else text(item.text)
+    is_markdown = item.kind != "person" and not item.plain and item.sent is None
+    words = [tag("p", item.text, class_="markdown" if is_markdown else None)] if item.text else []
     # Outside the body, where text can't imitate them.
     marks = [tag("ul", *map(_receipt, item.receipts), class_="receipts")] if item.receipts else []
-    body = tag("div", *file, *body_text, class_="body")
+    body = tag("div", *file, *words, class_="body")
     return tag("li", byline, body, *marks, id=id_, class_=item.kind)
 
 
@@ -235,23 +235,7 @@ def _outcome(outcome: Outcome) -> Html:
     return tag("div", *lines, class_="body")
 
 
-# --- texts ---------------------------------------------------------------------------------------
-
 _TITLES = {"valid": "receipt checked", "earlier": "receipt of an earlier run"}
-_CODE_OR_STRONG = re.compile(r"`([^`]+)`|\*\*([^*\n]+)\*\*")
-_FENCE = re.compile("^```[^\n`]*\n(.*?)(?:^```[ \t]*$|\\Z)", re.DOTALL | re.MULTILINE)
-
-
-def text(source: str) -> tuple[Html, ...]:
-    """Return a text with code blocks and inline markup; everything else as written."""
-    parts = _FENCE.split(source)
-    blocks: list[Html] = []
-    for index, part in enumerate(parts):
-        if index % 2:
-            blocks.append(tag("pre", tag("code", part.rstrip("\n")), tabindex=0))
-        elif part.strip("\n"):
-            blocks.append(tag("p", _marked(part.strip("\n"))))
-    return tuple(blocks)
 
 
 def _receipt(receipt: CheckedReceipt) -> Html:
@@ -259,13 +243,3 @@ def _receipt(receipt: CheckedReceipt) -> Html:
     return tag(
         "li", coded(receipt.line()), class_="receipt", title=_TITLES[verdict], data_verdict=verdict
     )
-
-
-def _marked(part: str) -> Html:
-    """Return a text with inline code and bold; other markup stays as written."""
-    pieces = _CODE_OR_STRONG.split(part)
-    nodes: list[Node] = []
-    for index in range(0, len(pieces) - 1, 3):
-        plain, code, strong = pieces[index : index + 3]
-        nodes += [plain, tag("code", code) if code else tag("strong", strong)]
-    return joined((*nodes, pieces[-1]))

@@ -67,6 +67,7 @@ def page(
         tag("title", f"{name} · zeroclaw"),
         tag("link", rel="icon", href=paths.to("icon.svg")),
         tag("link", rel="stylesheet", href=paths.to("base.css")),
+        tag("link", rel="stylesheet", href=paths.to("markdown.css")),
         tag("link", rel="stylesheet", href=paths.to("style.css")),
         tag("script", type="module", src=paths.to("console.js")),
     )

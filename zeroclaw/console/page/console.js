@@ -1,8 +1,9 @@
-/* The script of the console: refreshes the page, counts deadlines down, shows times in the reader's
-   time zone, and sends forms without leaving the page. The daemon renders all content; without this
+/* The script of the console: refreshes the page, counts deadlines down, draws Markdown, shows times in the
+   reader's time zone, and sends forms without leaving the page. The daemon renders all content; without this
    script the page is complete, but does not update itself. */
 
 import { guardClicks } from "./click_guard.js";
+import { parseBlocks, renderBlock } from "./markdown.js";
 import { clearUnfinished, follow, isLoggedOut, pause } from "./stream.js";
 
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -17,6 +18,15 @@ const STATE_TEXT = {
 
 const byId = (id) => document.getElementById(id);
 const root = document.querySelector('link[rel="stylesheet"]').href.replace(/[^/]*$/, "");
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+function drawMarkdown() {
+  for (const text of document.querySelectorAll("p.markdown")) {
+    const blocks = parseBlocks(text.textContent);
+    text.replaceWith(...blocks.map((block) => Object.assign(renderBlock(block), { dir: "auto" })));
+  }
+}
 
 /* --- times ------------------------------------------------------------------------------------ */
 
@@ -129,6 +139,7 @@ function showPage(html, { isResult }) {
   const token = fresh.querySelector("input[name=token]")?.value;
   for (const input of document.querySelectorAll("input[name=token]")) input.value = token ?? input.value;
   document.title = fresh.title;
+  drawMarkdown();
   showLocalTimes(document);
   countDown();
   recheckPointer();
@@ -227,6 +238,7 @@ function showState(state) {
 
 recordReceived(document.body);
 document.querySelector("#sections [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+drawMarkdown();
 showLocalTimes(document);
 countDown();
 setInterval(countDown, 1000);

@@ -5,7 +5,8 @@ import subprocess
 
 from tests.unit.channels.web.test_markdown import NODE, PAGE
 
-STREAM = PAGE.parents[3] / "zeroclaw/web_page/stream.js"
+STREAM = PAGE.with_name("stream.js")
+CLIENT = PAGE.parents[2] / "channels/web/page/client.js"
 RUN = """
 const [client, stream] = process.argv.slice(1);
 const inline = (text) => "data:text/javascript," + encodeURIComponent(text);
@@ -55,7 +56,7 @@ globalThis.fetch = async () => Response.json({ error }, { status: 503 });
 
 
 def run(script: str) -> object:
-    files = (PAGE.with_name("client.js"), STREAM)
+    files = (CLIENT, STREAM)
     sources = [file.read_text(encoding="utf-8") for file in files]
     command = [NODE, "--input-type=module", "-e", RUN + script, *sources]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

