@@ -553,6 +553,9 @@ def calls(number: int, *arguments: int | str) -> str:
         (165, ("none", "/tmp", "tmpfs", 0, 0), 1),  # mount
         (319, ("x", 0), 38),  # memfd_create
         (29, (0, 1_000_000_000, 0o1600), 38),  # shmget
+        (64, (0, 32_000, 0o600), 38),  # semget: 2 MB of the kernel's memory
+        (68, (0, 0o600), 38),  # msgget
+        (206, (60_000, "12345678"), 38),  # io_setup: nearly all that the machine has
         (16, (0, 0x5412, "x"), 1),  # ioctl: TIOCSTI
         (41, (40, 1, 0), 97),  # socket: vsock
         (41, (38, 5, 0), 97),  # socket: crypto of the kernel
