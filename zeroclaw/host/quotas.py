@@ -40,6 +40,9 @@ _MAX_GRANTS = 1_000
 _ENTRIES_A_CALL = 10_000  # a full workspace is walked less often than a small one
 _BLOCK = 512  # unit of `st_blocks`, stat(2)
 _KB = 1_024  # unit in proc(5)
+_WATCHING = threading.Lock()
+"""Held by the command whose workspace is measured while it runs: a full workspace takes a second of
+the interpreter, so several at once would hold up every other thread."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Errors of places that are gone, are no directories, or are closed to commands as well.
 _UNSEEN = frozenset(
@@ -170,9 +173,12 @@ class Meter(Struct, kw_only=True):
         if excess := self._process_excess(pids):
             return excess
         self._calls_to_skip -= 1
-        if self._calls_to_skip > 0:
+        if self._calls_to_skip > 0 or not _WATCHING.acquire(blocking=False):
             return ""
-        usage = measure(self.workspace, skipped=self.skipped)
+        try:
+            usage = measure(self.workspace, skipped=self.skipped)
+        finally:
+            _WATCHING.release()
         usage.bytes_ += nameless_bytes(pids, self.workspace)
         self._calls_to_skip = 1 + usage.entries // _ENTRIES_A_CALL
         before = self.usage

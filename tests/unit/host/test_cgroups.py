@@ -13,7 +13,9 @@ import secrets
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -507,6 +509,57 @@ def test_a_big_workspace_is_measured_less_often(
     meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=EMPTY)
     assert [meter(os.getpid()) for _ in range(25)] == [""] * 25
     assert measurements == 3
+
+
+class Places:
+    """No skipped places; each look at one runs another meter, as a command elsewhere would."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
+        self.said: list[str] = []
+
+    def __contains__(self, _: object) -> bool:
+        self.said.append(self.meter(os.getpid()))
+        return False
+
+
+def test_one_workspace_is_measured_at_a_time(tmp_path: Path) -> None:
+    """A full one takes a second of the interpreter; of several commands, one takes it at a time."""
+    (tmp_path / "file").write_bytes(b"x" * 100_000)
+    other = Meter(max_bytes=10, workspace=tmp_path, usage=EMPTY)
+    meanwhile = Places(other)
+    meter = Meter(max_bytes=10**9, workspace=tmp_path, usage=EMPTY, skipped=meanwhile)
+    assert (meter(os.getpid()), meanwhile.said) == ("", [""])
+    assert other(os.getpid()) == "the workspace holds more than its 10 bytes"
+
+
+async def test_commands_that_wait_for_their_workspaces_leave_the_threads_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many commands begin at once."""
+    release = threading.Event()
+
+    def measure_slowly(_: Path, **_options: object) -> DiskUsage:
+        assert release.wait(5)
+        return DiskUsage()
+
+    monkeypatch.setattr(quotas, "measure", measure_slowly)
+    with ThreadPoolExecutor(3) as common:
+        asyncio.get_running_loop().set_default_executor(common)
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            for _ in range(5):
+                command = sandbox.run(
+                    Bare(),
+                    Box(workspace=tmp_path),
+                    ("/bin/true",),
+                    timeout_s=60,
+                    caps=OutputCaps(),
+                    spawned=sandbox.unrecorded,
+                    is_watched=False,
+                )
+                group.create_task(command)
+            await asyncio.sleep(0)
+            await asyncio.to_thread(release.set)
 
 
 def test_memory_is_counted(tmp_path: Path) -> None:
