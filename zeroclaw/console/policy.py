@@ -26,8 +26,9 @@ _VERDICTS: dict[StatementEffect, str] = {
     "ask": "may do it if an approver says yes",
     "deny": "may not do it",
 }
-MAX_CHARS = 20_000
-"""Most characters in one field."""
+MAX_CHARS = 3_000
+"""Most characters in one field. The form is sent in the URL, where a character takes up to 9 bytes, and
+the listener reads a head of 64 KiB."""
 
 
 class Question(Value):

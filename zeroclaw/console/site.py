@@ -28,8 +28,8 @@ from zeroclaw.web_page import page_files
 
 MAX_CONCURRENT = 2
 """Pages built concurrently; readers of the console must not slow down answers (P9)."""
-MAX_BYTES = 16_384
-"""Largest form; its longest field is a reason."""
+MAX_BYTES = 32_768
+"""Largest form; its longest field is a reason, where a character takes up to 9 bytes."""
 MAX_FIELDS = 16
 MAX_RESULTS = 32
 """Most form results that wait for the page after their redirect."""

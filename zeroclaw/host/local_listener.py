@@ -31,10 +31,16 @@ SESSIONS = "sessions.json"
 MAX_BODY_BYTES = 16 * 1024 * 1024
 """Room for a file in a message; applications with smaller limits check them themselves."""
 BOUNDS = Bounds(
-    connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0, mount_s=10.0
+    connections=256,
+    head_bytes=64 * 1024,
+    body_s=120.0,
+    linger_bytes=4 * MAX_BODY_BYTES,
+    linger_s=10.0,
+    mount_s=10.0,
 )
-"""The listener waits for a body only if its head has a session, and then as long as pieces of it
-arrive. A browser reads the refusal of a body only after it has sent all of it."""
+"""A head holds the console's longest form, which is sent in the URL. The listener waits for a body
+only if its head has a session, and then as long as pieces of it arrive. A browser reads the refusal
+of a body only after it has sent all of it."""
 MAX_STREAMS = 4
 """Streams of one browser, which opens six connections to a server (HTTP/1.1) and needs some for
 other requests."""

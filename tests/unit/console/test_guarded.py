@@ -11,7 +11,7 @@ from tests.contract.web_harness import local_listener
 from tests.fakes import web_page
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import POKE, says
-from tests.unit.console.parsed import parsed
+from tests.unit.console.parsed import Part, parsed
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MAX_PAGES, Notice, Notifier
 from zeroclaw.console.site import MAX_BYTES
@@ -97,6 +97,27 @@ async def test_a_form_without_the_token_does_nothing(
         assert (answer.status_code, await pending(house)) == (403, 1)
         assert answer.text == "this page is older than the daemon; reload it and try again"
         assert await house.rows(RowKind.PERSON) == ()
+
+
+@pytest.mark.slow
+async def test_the_longest_fields_of_each_form_arrive_in_any_script(
+    world: World, tmp_path: Path
+) -> None:
+    """A browser counts characters, and sends nine bytes for each of these."""
+    async with served(world, tmp_path) as (_house, _listener, client):
+        card = parsed((await client.get("/console/approvals")).text).by_id("cards")
+        reason = {**card.every("form")[1].fields(), "choice": "deny_with_reason", **filled(card)}
+        assert (await client.post("/console/approvals", data=reason)).status_code == 303
+        question = parsed((await client.get("/console/policy")).text).by_id("question")
+        answer = await client.get("/console/policy", params=filled(question))
+        assert (answer.status_code, "The question" in answer.text) == (200, True)
+
+
+def filled(part: Part) -> dict[str, str]:
+    """The fields in which a person types, each as long as the page lets it be."""
+    fields = (*part.every("input"), *part.every("textarea"))
+    limits = {field.attributes["name"]: field.attributes.get("maxlength") for field in fields}
+    return {name: "字" * int(limit) for name, limit in limits.items() if limit is not None}
 
 
 @pytest.mark.slow
