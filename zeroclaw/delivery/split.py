@@ -180,6 +180,14 @@ def closed(markdown: str) -> str:
     return f"{markdown}{newline}{indentation}{opening[2]}"
 
 
+def open_fence(above: str, line: str) -> str:
+    """Return the mark of the block of code that is open below a line, given the one above; empty for none."""
+    if above:
+        return "" if _closes(line, above) else above
+    opening = _FENCE.fullmatch(line)
+    return opening[2] if opening else ""
+
+
 # --- reading the text ----------------------------------------------------------------------------
 
 

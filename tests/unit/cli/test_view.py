@@ -498,6 +498,14 @@ def test_no_word_is_cut_at_the_end_of_a_row_however_the_answer_grows(parts: list
             ["```\necho one", "```\necho one two thr", "```\necho one two three"],
             "● ```\necho one two three",
         ),
+        (
+            ["- ```\n  echo one two three\n  ```\none two three"],
+            "● - ```\n  echo one two three\n  ```\none two\nthree",
+        ),
+        (
+            ["1. a\n   ~~~", "1. a\n   ~~~\n   echo ```\n   echo one two three"],
+            "● 1. a\n   ~~~\n   echo ```\n   echo one two three",
+        ),
     ],
 )
 def test_an_answer_is_wrapped_between_words_and_its_code_is_not(

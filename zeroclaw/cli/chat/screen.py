@@ -12,9 +12,11 @@ wrap and begin a row with a false mark.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
 from itertools import chain
 
 from zeroclaw.card_words import CardWords
+from zeroclaw.delivery.split import open_fence
 from zeroclaw.json_fields import array_at, object_at, objects_at
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import ENGLISH
@@ -36,17 +38,17 @@ _INDENT = " " * len("│    ")
 MARK, ARGUMENTS, BOLD, _DIM, _WARM = "reverse", "class:arguments", "bold", "dim", "ansiyellow"
 
 
-def wrapped(text: str, columns: int, *, is_code: bool) -> str:
+def wrapped(text: str, columns: int, above: str) -> str:
     """Return a text whose rows end between words: each break takes the place of a space.
 
     Lines of code are not broken, so that they can be copied, and the terminal breaks a word that
-    is longer than a row.
+    is longer than a row. The text `above` may have begun a block of code.
     """
+    fence = reduce(open_fence, above.split("\n"), "")
     lines: list[str] = []
     for line in text.split("\n"):
-        is_fence = line.removeprefix(BOT).startswith("```")
-        lines.append(line if is_code or is_fence else _between_words(line, columns))
-        is_code ^= is_fence
+        outer, fence = fence, open_fence(fence, line.removeprefix(BOT))
+        lines.append(line if outer or fence else _between_words(line, columns))
     return "\n".join(lines)
 
 
@@ -363,8 +365,7 @@ class View(Struct, kw_only=True):
             # Blanks alone would begin an empty line.
             new = text[len(printed) :].lstrip()
             new = f"{BOT}{_ELLIPSIS} {new}" if new else ""
-        is_code = sum(line.startswith("```") for line in printed.split("\n")) % 2 == 1
-        return wrapped(new, self.columns, is_code=is_code).split("\n")
+        return wrapped(new, self.columns, printed).split("\n")
 
     def _unprinted(self, key: str) -> StyledText:
         """Return the part of an answer that is not printed yet, and note it as printed."""
