@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date
+from itertools import islice
 
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import made_at
@@ -42,9 +43,8 @@ MAX_COUNTED = 200
 """Most pairing requests that are counted for every page; a larger count is shown as this."""
 MAX_ENDED = 20
 """Ended approval requests that are shown."""
-OUTBOX_PAGES = 5
-"""Pages of the outbox that are searched for their cards."""
-OUTBOX_PAGE = 200
+OUTBOX_ROWS = 1_000
+"""Newest rows of the outbox that are searched for their cards."""
 PAGE = 25
 """Conversations, or chains, per page."""
 LINES = 60
@@ -87,20 +87,12 @@ class ConsoleReader:
 
         Their keys are not ordered by time, so they are found through their cards in the outbox.
         """
-        keys: dict[str, None] = {}
-        before = ""
-        for _ in range(OUTBOX_PAGES):
-            page = await self._store.select(
-                OUTBOX.where(after=before, newest_first=True, limit=OUTBOX_PAGE)
-            )
-            for item in readable_of(page, OUTBOX.of):
-                if isinstance(item, rows.ApprovalCard):
-                    keys.update(dict.fromkeys(item.approvals))
-            if len(page) < OUTBOX_PAGE or len(keys) > MAX_ENDED + MAX_COUNTED:
-                break
-            before = page[-1].key
-        stored = [await self._store.get(APPROVALS.kind, key) for key in keys]
-        requests = readable_of((row for row in stored if row is not None), APPROVALS.of)
+        page = await self._store.select(OUTBOX.where(newest_first=True, limit=OUTBOX_ROWS))
+        items = readable_of(page, OUTBOX.of)
+        cards = (item for item in items if isinstance(item, rows.ApprovalCard))
+        keys = dict.fromkeys(key for card in cards for key in card.approvals)
+        newest = islice(keys, MAX_ENDED + MAX_COUNTED)
+        requests = filter(None, [await APPROVALS.find(self._store, key) for key in newest])
         ended = [request for request in requests if request.at is not None]
         shown = [request for request in ended if not is_off_the_record(request.conversation)]
         shown.sort(key=lambda request: (str(request.at), request.action), reverse=True)

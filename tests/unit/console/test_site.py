@@ -13,7 +13,7 @@ from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySetti
 from zeroclaw.console import reading
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MAX_PAGES
-from zeroclaw.console.reading import OUTBOX_PAGE
+from zeroclaw.console.reading import OUTBOX_ROWS
 from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.errors import ProviderRejected, StoreUnusable
 from zeroclaw.gate import audit
@@ -398,7 +398,7 @@ async def test_ended_requests_are_found_behind_many_messages(world: World) -> No
         await request_poke(visitor.house)
         await visitor.house.press("deny")
         row = outbox_row("01", TextPost(address=visitor.house.place(), text="x"))
-        later = tuple(replace(row, key=f"Z{number:04}") for number in range(OUTBOX_PAGE + 1))
+        later = tuple(replace(row, key=f"Z{number:04}") for number in range(OUTBOX_ROWS - 10))
         await world.store.write(*later)
         page = await visitor.page("approvals")
         assert "denied poke" in page.by_id("ended").words
