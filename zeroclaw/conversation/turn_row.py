@@ -2,7 +2,7 @@
 
 from zeroclaw.conversation.inbox import Item
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, DraftRemainder, TextPost
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX, TextPost
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.message import NO_USAGE, Usage
 from zeroclaw.store import (
@@ -118,5 +118,5 @@ async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
         return ()
     # The outbox waits for the draft to close, so only the draft knows of an uncertain send.
     lost = rows.Uncertainty(may_stand=bool(turn.sending), mark=turn.sending)
-    updated = replace(rows.with_draft(item, DraftRemainder(refs=turn.refs)), uncertainty=lost)
+    updated = replace(item, refs=turn.refs, uncertainty=lost)
     return (rows.changed(row, updated, "sending" if row.state == "sending" else "pending"),)

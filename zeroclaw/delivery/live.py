@@ -43,23 +43,21 @@ class NewDraft(Value):
     Attributes:
         turn: The turn that writes it; each turn has one open draft.
         address: The chat that shows it.
-        on_ref: Awaited with each new message before the next call. When it raises `StoreRefused` or
-            `StoreUnusable`, the draft shows no more text.
+        record: Awaited with each new message before the next call; where a message can be looked up,
+            also with a mark before it is sent, and with an empty one if it did not arrive. When it
+            raises `StoreRefused` or `StoreUnusable`, the message is not sent, and the draft shows no
+            more text.
         refs: The turn's messages from before a restart; the first text replaces theirs.
         resumed: The turn was begun before a restart.
         language: The reader's language.
         reply_to: The platform's id of the message that it answers, empty for none.
         lost: The mark from which to look up a message that the turn may have sent before a restart;
             empty for none.
-        on_sending: Awaited with a mark before each new message that can be looked up, and with an
-            empty one if the message did not arrive. When it raises `StoreRefused` the message is not
-            sent, and the draft shows no more text.
     """
 
     turn: TurnId
     address: Address
-    on_ref: Callable[[MessageRef], Awaitable[None]]
-    on_sending: Callable[[str], Awaitable[None]]
+    record: Callable[[MessageRef | str], Awaitable[None]]
     refs: tuple[MessageRef, ...] = ()
     resumed: bool = False
     language: Language = "en"
@@ -461,25 +459,26 @@ class DraftHandle:
         """Post a message; recorded before the send, unless the platform recognises our keys."""
         keyed = account.capabilities.idempotent_send
         mark = "" if keyed else account.lookup_mark(self._address)
-        if mark and not await self._is_recorded(self._new.on_sending(mark)):
+        if mark and not await self._is_recorded(mark):
             return Unreachable(reason="it is not on record")
+        self._uncertainty = Uncertainty(mark=mark)
         reply_to = "" if self._refs else self._new.reply_to
         content = replace(self._content(call), reply_to=reply_to)
         outcome = await account.post(self._address, content)
         if isinstance(outcome, Delivered):
             ref = outcome.value
             self._refs[ref.message] = ref
-            await self._is_recorded(self._new.on_ref(ref))
+            await self._is_recorded(ref)
         elif isinstance(outcome, Unknown):
-            self._uncertainty = Uncertainty(mark=mark, late=outcome.late)
+            self._uncertainty = replace(self._uncertainty, late=outcome.late)
         elif mark:
-            await self._is_recorded(self._new.on_sending(""))
+            await self._is_recorded("")
         return outcome
 
-    async def _is_recorded(self, record: Awaitable[None]) -> bool:
-        """Wait for a record; False if it can't be written."""
+    async def _is_recorded(self, message: MessageRef | str) -> bool:
+        """Record a message, or the mark of one; False if that is not possible."""
         try:
-            await record
+            await self._new.record(message)
         except (StoreRefused, StoreUnusable):
             # A newer holder has the conversation, and this draft is no longer wanted; or the turn's
             # row can't be read, which may not end the task group that all drafts share.

@@ -163,14 +163,14 @@ class DraftRemainder(Value):
         refs: The messages that exist, in order.
         ended: The texts of the first ones, as far as they are shown as texts that grow no more.
         uncertainty: About one more message, whose send it began.
-        posted: Count of messages it posted, including deleted ones; None for as many as exist.
+        posted: Count of messages it posted, including deleted ones.
         inherited: The next message may have been posted before a restart, with another text.
     """
 
     refs: tuple[MessageRef, ...] = ()
     ended: tuple[str, ...] = ()
     uncertainty: Uncertainty = CERTAIN
-    posted: int | None = None
+    posted: int = 0
     inherited: bool = False
 
     @property
@@ -377,12 +377,5 @@ def stored(put: Put, version: int) -> Row:
 def with_draft(item: TextPost, draft: DraftRemainder) -> TextPost:
     """Return the final with the remainder of its draft, known only after the commit."""
     refs = (*draft.refs, *(ref for ref in item.refs if ref not in draft.refs))
-    counted = None if draft.posted is None or draft.posted == len(refs) else draft.posted
-    own, drafted = item.uncertainty, draft.uncertainty
-    merged = replace(
-        own,
-        may_stand=own.may_stand or drafted.may_stand,
-        mark=own.mark or drafted.mark,
-        late=own.late or drafted.late,
-    )
-    return replace(item, refs=refs, uncertainty=merged, posted=counted)
+    counted = None if draft.posted == len(refs) else draft.posted
+    return replace(item, refs=refs, uncertainty=draft.uncertainty, posted=counted)

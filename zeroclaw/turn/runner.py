@@ -320,13 +320,11 @@ class TurnRunner:
     ) -> None:
         services, session, opened, row = turn.services, turn.session, turn.opened, turn.row
         turn.publish(TurnStarted())
-        record = partial(record_send, services.store, session.fence, opened.turn)
         draft = services.live.open(
             NewDraft(
                 turn=opened.turn,
                 address=row.address,
-                on_ref=record,
-                on_sending=record,
+                record=partial(record_send, services.store, session.fence, opened.turn),
                 lost=row.sending,
                 refs=row.refs,
                 resumed=resumed,

@@ -205,33 +205,28 @@ def draft(
     address: Address | None = None,
     turn: str = TURN,
     refs: tuple[MessageRef, ...] = (),
-    on_ref: Callable[[MessageRef], Awaitable[None]] | None = None,
+    record: Callable[[MessageRef | str], Awaitable[None]] | None = None,
     reply_to: str = "",
 ) -> DraftHandle:
-    """Open a draft, whose messages `on_ref` records."""
+    """Open a draft, whose messages `record` records."""
 
-    async def recorded(_: MessageRef) -> None:
+    async def recorded(_: MessageRef | str) -> None:
         await asyncio.sleep(0)
 
     return rig.live.open(
         NewDraft(
             turn=TurnId(turn),
             address=address or rig.channel.address(),
-            on_ref=on_ref or recorded,
-            on_sending=unmarked,
+            record=record or recorded,
             refs=refs,
             reply_to=reply_to,
         )
     )
 
 
-async def unmarked(_mark: str) -> None:
-    """For a draft whose messages are never looked up."""
-
-
-async def never_recorded(ref: MessageRef) -> None:
-    """For a draft none of whose messages is ever confirmed."""
-    raise AssertionError(ref)
+async def never_recorded(message: MessageRef | str) -> None:
+    """For a draft none of whose messages is ever confirmed, though one may be looked up."""
+    assert isinstance(message, str)
 
 
 def platform(capabilities: Capabilities = CAPABILITIES, *, name: str = "chat") -> ScriptedChannel:

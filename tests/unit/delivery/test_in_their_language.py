@@ -21,9 +21,7 @@ async def test_a_draft_that_became_shorter_says_where_its_text_went() -> None:
     """In the middle of an answer, and again after its end (P6)."""
     async with running(platform(KEEPS)) as rig:
         address = rig.channel.address()
-        handle = rig.live.open(
-            NewDraft(turn=TURN, address=address, on_ref=nothing, on_sending=nothing, language="de")
-        )
+        handle = rig.live.open(NewDraft(turn=TURN, address=address, record=nothing, language="de"))
         handle.show("one " * 20)
         await rig.clock.sleep(1)
         handle.show("short")

@@ -23,7 +23,6 @@ from tests.unit.delivery.rig import (
     refused_late,
     running,
     seen,
-    unmarked,
     unnoted,
 )
 from zeroclaw.channel import Budget, ToolProgress
@@ -103,13 +102,13 @@ async def test_a_draft_that_waited_for_another_message_obeys_its_refusal() -> No
 
 async def test_each_new_message_is_known_before_anything_else_is_sent() -> None:
     """So that a process that dies finds its messages (P1)."""
-    known: list[MessageRef] = []
+    known: list[MessageRef | str] = []
 
-    async def recorded(ref: MessageRef) -> None:
+    async def recorded(ref: MessageRef | str) -> None:
         known.append(ref)
 
     async with running(platform()) as rig:
-        handle = draft(rig, on_ref=recorded)
+        handle = draft(rig, record=recorded)
         handle.show("a" * 50 + "\n\n" + "b" * 50)
         refs_at_calls: list[int] = []
 
@@ -224,10 +223,10 @@ async def test_a_newer_holder_ends_the_draft() -> None:
     """Closing it still returns its message."""
     async with running(platform()) as rig:
 
-        async def fenced(ref: MessageRef) -> None:
+        async def fenced(ref: MessageRef | str) -> None:
             raise Fenced("held by somebody newer")
 
-        handle = draft(rig, on_ref=fenced)
+        handle = draft(rig, record=fenced)
         handle.show("a")
         await rig.clock.sleep(1)
         handle.show("ab")
@@ -350,7 +349,7 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
     closed: list[DraftRemainder] = []
     channel = platform()
 
-    async def unrecorded(ref: MessageRef) -> None:
+    async def unrecorded(ref: MessageRef | str) -> None:
         raise AssertionError(ref)
 
     async def turn(group: asyncio.TaskGroup) -> None:
@@ -364,9 +363,7 @@ async def test_a_draft_ends_whose_call_comes_when_the_group_takes_no_more() -> N
             note_refused=unnoted,
         )
         live = Live(account_of={"chat": account}.get, group=group)
-        handle = live.open(
-            NewDraft(turn=TURN, address=channel.address(), on_ref=unrecorded, on_sending=unmarked)
-        )
+        handle = live.open(NewDraft(turn=TURN, address=channel.address(), record=unrecorded))
         try:
             await asyncio.Event().wait()
         finally:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
@@ -289,30 +288,24 @@ async def test_a_process_ends_while_a_text_is_cut() -> None:
 # --- where no key tells a message, a send is on record before it is made --------------------------
 
 
-def opened(rig: Rig, log: list[str], *, sending: Callable[[str], Awaitable[None]]) -> DraftHandle:
+def opened(rig: Rig, log: list[str]) -> DraftHandle:
     """Open a draft that logs what it posts, beside what it has recorded."""
 
-    async def on_ref(ref: MessageRef) -> None:
-        log.append(f"known {ref.message}")
+    async def record(message: MessageRef | str) -> None:
+        log.append(f"from {message}" if isinstance(message, str) else f"known {message.message}")
 
     async def note_call(call: Call) -> None:
         log.append(call.name)
 
     rig.channel.before = note_call
-    return rig.live.open(
-        NewDraft(turn=TURN, address=rig.channel.address(), on_ref=on_ref, on_sending=sending)
-    )
+    return rig.live.open(NewDraft(turn=TURN, address=rig.channel.address(), record=record))
 
 
 async def test_a_send_is_recorded_before_it_begins() -> None:
     """So a kill in between leaves no beginning of an answer behind (P1, P6)."""
     async with running(platform(LOOKING)) as rig:
         log: list[str] = []
-
-        async def sending(mark: str) -> None:
-            log.append(f"from {mark}")
-
-        handle = opened(rig, log, sending=sending)
+        handle = opened(rig, log)
         handle.show("hello")
         await handle.at_rest()
         handle.show("hello there")
@@ -338,12 +331,8 @@ async def test_a_send_that_surely_failed_is_no_longer_on_record(
     """A message that was not sent is never looked up; one that may have arrived is."""
     async with running(platform(LOOKING)) as rig:
         log: list[str] = []
-
-        async def sending(mark: str) -> None:
-            log.append(f"from {mark}")
-
         rig.channel.will("send", *ends)
-        handle = opened(rig, log, sending=sending)
+        handle = opened(rig, log)
         handle.show("hello")
         await handle.at_rest()
         assert log == ["from 0", "send", "from ", *more]
@@ -354,10 +343,10 @@ async def test_where_it_can_not_be_recorded_nothing_is_sent() -> None:
     """Somebody newer has the conversation, and shows its draft (P2)."""
     async with running(platform(LOOKING)) as rig:
 
-        async def sending(_mark: str) -> None:
+        async def fenced(_: MessageRef | str) -> None:
             raise Fenced("held by somebody newer")
 
-        handle = opened(rig, [], sending=sending)
+        handle = draft(rig, record=fenced)
         handle.show("hello")
         await handle.close()
         assert seen(rig.channel) == []
@@ -372,11 +361,7 @@ async def test_where_keys_tell_a_message_nothing_is_recorded_before_it_is_sent()
     ):
         async with running(platform(capabilities)) as rig:
             log: list[str] = []
-
-            async def sending(mark: str, log: list[str] = log) -> None:
-                log.append(f"from {mark}")
-
-            handle = opened(rig, log, sending=sending)
+            handle = opened(rig, log)
             handle.show("hello")
             await handle.at_rest()
             assert log == ["send", "known m1"]
@@ -398,23 +383,19 @@ async def died_drafting(text: str, *, refs: int = 0, arrives: bool = True) -> Di
     marks: list[str] = []
     dead = asyncio.Event()
 
-    async def on_ref(ref: MessageRef) -> None:
-        if len(known) == refs:
+    async def record(message: MessageRef | str) -> None:
+        is_mark = isinstance(message, str)
+        if is_mark:
+            marks.append(message)
+        if len(known) == refs and not (is_mark and arrives):
             dead.set()
             raise asyncio.CancelledError
-        known.append(ref)
-
-    async def sending(mark: str) -> None:
-        marks.append(mark)
-        if not arrives and len(known) == refs:
-            dead.set()
-            raise asyncio.CancelledError
+        if not is_mark:
+            known.append(message)
 
     async with running(channel, store=store) as rig:
         await noted(rig, "earlier")
-        handle = rig.live.open(
-            NewDraft(turn=TURN, address=channel.address(), on_ref=on_ref, on_sending=sending)
-        )
+        handle = rig.live.open(NewDraft(turn=TURN, address=channel.address(), record=record))
         handle.show(text)
         await dead.wait()
     return Died(store=store, channel=channel, refs=tuple(known), mark=marks[-1])
@@ -445,8 +426,7 @@ async def answered(died: Died) -> list[str]:
                 refs=died.refs,
                 resumed=True,
                 lost=died.mark,
-                on_ref=nothing,
-                on_sending=nothing,
+                record=nothing,
             )
         )
         handle.show("dra")

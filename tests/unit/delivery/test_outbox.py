@@ -23,6 +23,7 @@ from tests.unit.delivery.rig import (
     delivery_points,
     draft,
     final,
+    never_recorded,
     note,
     outcome,
     platform,
@@ -31,7 +32,6 @@ from tests.unit.delivery.rig import (
     running,
     seen,
     turn_of,
-    unmarked,
 )
 from zeroclaw.channel import Budget, Capabilities
 from zeroclaw.delivery import rows
@@ -768,18 +768,8 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
         turn = turn_of(put.key)
         await send_unrecorded(rig, put)
     async with running(channel, store=store) as rig:
-
-        async def on_ref(ref: MessageRef) -> None:
-            raise AssertionError(ref)
-
         handle = rig.live.open(
-            NewDraft(
-                turn=turn,
-                address=channel.address(),
-                resumed=True,
-                on_ref=on_ref,
-                on_sending=unmarked,
-            )
+            NewDraft(turn=turn, address=channel.address(), resumed=True, record=never_recorded)
         )
         await commit(store, put)
         left = await handle.close()

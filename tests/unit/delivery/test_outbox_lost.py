@@ -439,7 +439,7 @@ async def shown_as_draft(
     """Let a draft lose its only answer, and its final come."""
     async with running(channel, store=store) as rig:
         put = final(rig, answer)
-        handle = draft(rig, turn=turn_of(put.key), on_ref=never_recorded)
+        handle = draft(rig, turn=turn_of(put.key), record=never_recorded)
         channel.will("send", Lost())
         handle.show(drafted)
         await handle.at_rest()
@@ -649,7 +649,7 @@ async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() 
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Hang())
         put = final(rig, "done")
-        handle = draft(rig, turn=turn_of(put.key), on_ref=never_recorded)
+        handle = draft(rig, turn=turn_of(put.key), record=never_recorded)
         handle.show("done")
         left = await handle.close()
         await commit(rig.store, put)
