@@ -14,7 +14,7 @@ from tests.journeys.bench import Bench
 from zeroclaw import Arguments, ToolContext, ToolFailed, ToolOutput, ToolSpec
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
-from zeroclaw.tools import ModelSchema, ToolArguments, dump, parse
+from zeroclaw.tools import ModelSchema, ToolArguments, parse
 from zeroclaw.value import Value, replace
 
 PORT_VARIABLE = "JOURNEY_BENCH_PORT"
@@ -35,7 +35,7 @@ class BenchTool(Value):
     spec: ToolSpec
 
     def check(self, arguments: Arguments) -> Arguments:
-        return dump(parse(BenchArguments, arguments))
+        return parse(BenchArguments, arguments).model_dump()
 
     def describe(self, arguments: Arguments) -> str:
         return f"{self.spec.name} {parse(BenchArguments, arguments).what}"

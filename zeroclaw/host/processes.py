@@ -65,19 +65,14 @@ class Captured(Value):
     """The kept parts of an output.
 
     Attributes:
-        head: Its beginning; the whole output if `tail` is empty and `dropped_bytes` is 0.
+        head: Its beginning.
         tail: Its end, after `head` and the dropped part.
-        dropped_bytes: Size of the dropped part between them.
+        total_bytes: Size of the whole output.
     """
 
     head: bytes
     tail: bytes
-    dropped_bytes: int
-
-    @property
-    def total_bytes(self) -> int:
-        """Size of the whole output."""
-        return len(self.head) + self.dropped_bytes + len(self.tail)
+    total_bytes: int
 
 
 class ProcessEnd(Value):
@@ -119,10 +114,8 @@ class Capture:
 
     def captured(self) -> Captured:
         """Return the kept parts so far."""
-        head, tail = bytes(self._head), bytes(self._tail[-self._caps.tail_bytes :])
-        return Captured(
-            head=head, tail=tail, dropped_bytes=self.total_bytes - len(head) - len(tail)
-        )
+        tail = bytes(self._tail[-self._caps.tail_bytes :])
+        return Captured(head=bytes(self._head), tail=tail, total_bytes=self.total_bytes)
 
 
 class _Child(asyncio.SubprocessProtocol):

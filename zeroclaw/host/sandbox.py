@@ -123,7 +123,7 @@ class Folder(Value):
 
     Attributes:
         real: Its real path.
-        at: Its path inside the sandbox.
+        at: Its path inside the sandbox; may be the same.
         masks: Its hidden places.
     """
 
@@ -139,15 +139,13 @@ class Box(Value):
         workspace: Real path of the workspace, mounted read-write at `/workspace`; None for none.
         network: Whether it may use this machine's network, loopback included.
         masks: The protected places of the workspace.
-        programs: Further real paths that it sees, read-only, at the same place.
-        folders: Directories that it sees read-only, at another place.
+        folders: Directories that it sees, read-only.
         limits: Its resource limits.
     """
 
     workspace: Path | None
     network: bool = False
     masks: tuple[Mask, ...] = ()
-    programs: tuple[Path, ...] = ()
     folders: tuple[Folder, ...] = ()
     limits: Limits = Limits()
 
@@ -178,8 +176,8 @@ def box_argv(
         return (*(limited if system.prlimit else ()), *argv)
     if not system.setpriv:
         return _plain_argv(system, box, argv, filter_at, {})
-    visible = (*box.programs, *(folder.real for folder in box.folders))
-    places = (*((box.workspace,) if box.workspace else ()), *visible)
+    folders = (folder.real for folder in box.folders)
+    places = (*((box.workspace,) if box.workspace else ()), *folders)
     staged = {place: f"{_STAGE}/{n}" for n, place in enumerate(places)}
     user = str(UNPRIVILEGED)
     return (
@@ -219,11 +217,6 @@ def _plain_argv(
         *("--remount-ro", "/proc", "--dev", "/dev"),
         *("--size", tmp_bytes, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108
         *("--size", tmp_bytes, "--tmpfs", "/tmp"),  # noqa: S108
-        *(
-            flag
-            for path in box.programs
-            for flag in ("--ro-bind", str(staged.get(path, path)), str(path))
-        ),
         *(flag for folder in box.folders for flag in _read_only(folder, staged)),
         *(() if place is None else ("--bind", str(place), WORKSPACE, *_shields(place, box.masks))),
         *("--remount-ro", "/", "--chdir", "/" if place is None else WORKSPACE),
@@ -242,12 +235,8 @@ async def run(
     caps: OutputCaps,
     spawned: Recorder,
     stdin: bytes | None = None,
-    is_watched: bool = True,
 ) -> ProcessEnd:
     """Run a program in a sandbox until it ends, or kill it; see `processes.run` for the other arguments.
-
-    Without `is_watched`, for a fixed program of zeroclaw, its memory and workspace are not watched:
-    the watch reads all processes of the machine ten times a second.
 
     In a workspace that is over its limit before the start, files can only be removed;
     `ProcessEnd.excess` then names the limit.
@@ -301,7 +290,7 @@ async def run(
             spawned=spawned,
             stdin=stdin,
             pass_fds=() if filter_at is None else (filter_at,),
-            watch=meter if is_watched else None,
+            watch=meter,
             group=group,
         )
     return replace(end, excess=end.excess or excess)
@@ -433,7 +422,6 @@ async def self_test(
                 timeout_s=_TEST_S,
                 caps=OutputCaps(),
                 spawned=unrecorded,
-                is_watched=False,
             )
             owner = await asyncio.to_thread(_owner, place / "workspace" / "made")
         finally:

@@ -109,11 +109,6 @@ def parse(model: type[Model], arguments: Arguments) -> Model:
         raise ToolArgumentsInvalid(tuple(map(_fault, found))) from None
 
 
-def dump(model: BaseModel) -> Arguments:
-    """Return typed arguments as plain values, with defaults filled in."""
-    return model.model_dump()
-
-
 def read_spec(name: str, description: str, model: type[BaseModel], timeout_s: float) -> ToolSpec:
     """Return the declaration of a tool that only reads data of its conversation."""
     return ToolSpec(
@@ -148,8 +143,8 @@ class ModelTool(Value, Generic[Model]):
     apply_settings: Callable[[Model], Model] = lambda arguments: arguments
 
     def check(self, arguments: Arguments) -> Arguments:
-        """Validate against the model and the settings."""
-        return dump(self._parsed(arguments))
+        """Validate against the model and the settings; fills in defaults."""
+        return self._parsed(arguments).model_dump()
 
     def describe(self, arguments: Arguments) -> Localized:
         """Return one line about the call."""

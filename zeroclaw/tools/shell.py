@@ -225,8 +225,9 @@ def _displayed(output: Captured) -> str:
     """Return the output as text, with a marker where bytes were left out."""
     if output.total_bytes == 0:
         return "(no output)"
-    if not output.dropped_bytes:
-        return _text(output.head + output.tail)
+    whole = output.head + output.tail
+    if len(whole) == output.total_bytes:
+        return _text(whole)
     # Leave out a character that was cut in two.
     head = _CUT_AT_THE_END.sub(b"", output.head)
     tail = output.tail.lstrip(_CONTINUATIONS)

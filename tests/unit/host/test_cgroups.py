@@ -555,7 +555,6 @@ async def test_commands_that_wait_for_their_workspaces_leave_the_threads_to_othe
                     timeout_s=60,
                     caps=OutputCaps(),
                     spawned=sandbox.unrecorded,
-                    is_watched=False,
                 )
                 group.create_task(command)
             await asyncio.sleep(0)

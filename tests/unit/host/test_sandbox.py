@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from zeroclaw.host import sandbox
 from zeroclaw.host.masks import Mask
 from zeroclaw.host.processes import Captured, Ending, OutputCaps, ProcessEnd
-from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
+from zeroclaw.host.sandbox import Bare, Box, Broken, Folder, Limits, System
 from zeroclaw.host.seccomp import (
     ABSENT,
     ALLOW,
@@ -90,7 +90,7 @@ def test_a_root_daemon_runs_the_command_as_the_user_nobody() -> None:
 
 def test_a_program_without_a_workspace_sees_its_own_files() -> None:
     """Its files are read-only at the same paths."""
-    box = Box(workspace=None, programs=(Path("/opt/x"),), limits=LIMITS)
+    box = Box(workspace=None, folders=(Folder(real=Path("/opt/x"), at="/opt/x"),), limits=LIMITS)
     line = " ".join(sandbox.box_argv(SYSTEM, box, ("/opt/x/run",)))
     assert "--tmpfs /tmp --ro-bind /opt/x /opt/x --remount-ro / --chdir / -- " in line
     assert line.endswith("-- /opt/x/run")
@@ -186,7 +186,7 @@ def test_a_command_whose_files_belong_to_root_is_root() -> None:
 def breach(
     output: str, *, ending: Ending = "exited", network: bool = False, owner: int = 1
 ) -> str | None:
-    captured = Captured(head=output.encode(), tail=b"", dropped_bytes=0)
+    captured = Captured(head=output.encode(), tail=b"", total_bytes=len(output))
     result = ProcessEnd(ending=ending, status=1, output=captured, is_gone=True)
     return sandbox.breach(result, network=network, limits=LIMITS, owner=owner)
 

@@ -194,7 +194,7 @@ async def test_the_reader_runs_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -
     lines = ended.output.head.decode().splitlines()
     assert "'workspace'" not in lines[0]
     assert "'etc'" in lines[0]  # with what the dynamic linker reads, and nothing else
-    assert lines[0].endswith("] False False") or "/root" in str(box.programs)
+    assert lines[0].endswith("] False False") or "/root" in str(box.folders)
     assert lines[1:] == ["False 2", "1"]
 
 
@@ -222,7 +222,7 @@ async def test_a_sandbox_that_failed_once_is_tried_again(monkeypatch: pytest.Mon
             message = "the program could not be started: too many open files"
             raise ToolFailed(message)
         head = replies.line_of(Reply(text="word"))
-        output = Captured(head=head, tail=b"", dropped_bytes=0)
+        output = Captured(head=head, tail=b"", total_bytes=len(head))
         return ProcessEnd(ending="exited", status=0, output=output, is_gone=True)
 
     monkeypatch.setattr(attachments, "_run_reader", run_reader)

@@ -12,7 +12,6 @@ from zeroclaw.tools import (
     Readable,
     ToolArguments,
     counted,
-    dump,
     fenced,
     parse,
     quoted,
@@ -43,7 +42,7 @@ def test_a_schema_holds_what_a_model_needs_and_no_titles() -> None:
 
 def test_defaults_are_filled_in() -> None:
     """The whole call is checked and hashed (S1-11)."""
-    assert dump(parse(Sample, {"name": "ada"})) == {"name": "ada", "count": 1, "at": 0}
+    assert parse(Sample, {"name": "ada"}).model_dump() == {"name": "ada", "count": 1, "at": 0}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.processes import OutputCaps, ProcessEnd, Recorder
-from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System
+from zeroclaw.host.sandbox import Bare, Box, Broken, Folder, Limits, System
 from zeroclaw.readers.formats import is_audio_or_video, recognise
 from zeroclaw.readers.replies import ReadRequest, Reply, line_of, parse_reply
 from zeroclaw.text import catalogue
@@ -240,9 +240,10 @@ def _reader(limits: Limits) -> tuple[Box, tuple[str, ...]]:
     package = Path(zeroclaw.__file__).resolve().parent
     packages = (Path(path) for path in sys.path if path.endswith("-packages"))
     roots = {Path(sys.base_prefix).resolve(), package, *packages}
-    programs = sorted(path for path in roots if path.is_dir() and not path.is_relative_to("/usr"))
+    seen = sorted(path for path in roots if path.is_dir() and not path.is_relative_to("/usr"))
+    folders = tuple(Folder(real=path, at=str(path)) for path in seen)
     limits = replace(limits, file_bytes=0, tmp_bytes=_TMP_BYTES)
-    return Box(workspace=None, programs=tuple(programs), limits=limits), (
+    return Box(workspace=None, folders=folders, limits=limits), (
         # Passed as a list, because packages can be installed in many ways.
         *("/usr/bin/env", f"PYTHONPATH={os.pathsep.join([str(package.parent), *sys.path])}"),
         *(f"{name}={os.environ[name]}" for name in _PASSED_VARIABLES if name in os.environ),

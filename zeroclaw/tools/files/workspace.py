@@ -24,10 +24,9 @@ from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.masks import Parts
 from zeroclaw.host.quotas import Quota
+from zeroclaw.host.sandbox import WORKSPACE
 from zeroclaw.tools import quoted
 from zeroclaw.value import Value, field
-
-SANDBOX_PATH = "/workspace"  # path of the workspace inside the sandbox
 
 Kind = Literal["file", "directory", "link", "special"]
 
@@ -48,7 +47,7 @@ def parts_of(path: str, workspace: Path) -> Parts:
         ToolFailed: The path leaves the workspace, or contains `..`.
     """
     relative = path
-    for root in (SANDBOX_PATH, str(workspace)):
+    for root in (WORKSPACE, str(workspace)):
         if path == root or path.startswith(f"{root}/"):
             relative = path[len(root) :].lstrip("/")
             break
