@@ -207,12 +207,13 @@ def _item(item: TranscriptItem) -> Html:
     byline = tag("p", tag("bdi", writer), " · ", instant(item.at), class_="aside")
     if item.outcome is not None:
         return tag("li", byline, _outcome(item.outcome), id=id_, class_="asked")
-    file = [] if item.sent is None else [_file(item.sent)]
+    files = [tag("p", "file ", tag("code", name)) for name in item.files]
+    files += [] if item.sent is None else [_file(item.sent)]
     is_markdown = item.kind != "person" and not item.plain and item.sent is None
     words = [tag("p", item.text, class_="markdown" if is_markdown else None)] if item.text else []
     # Outside the body, where text can't imitate them.
     marks = [tag("ul", *map(_receipt, item.receipts), class_="receipts")] if item.receipts else []
-    body = tag("div", *file, *words, class_="body")
+    body = tag("div", *files, *words, class_="body")
     return tag("li", byline, body, *marks, id=id_, class_=item.kind)
 
 

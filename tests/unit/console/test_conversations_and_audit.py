@@ -199,6 +199,13 @@ def test_a_receipts_verdict_is_a_badge_that_no_text_can_imitate() -> None:
     assert page.by_id("item-4").every("div")[0].text == "**a** `b`"
 
 
+def test_the_files_of_a_message_are_named() -> None:
+    """Also those of a message without words."""
+    lines = [item("1", "", kind="person", by="Ann", files=("plan.pdf", HOSTILE))]
+    page = full_page("conversations", conversation(PATHS, SUMMARY, lines, ONLY))
+    assert [part.text for part in page.by_id("item-1").every("code")] == ["plan.pdf", HOSTILE]
+
+
 def test_only_answers_are_drawn_as_markdown() -> None:
     """As in the chat; each text is on the page as it was written."""
     lines = [
