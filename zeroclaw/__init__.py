@@ -159,4 +159,4 @@ from zeroclaw.value import (
     field as field,
     replace as replace,
 )
-from zeroclaw.web_page import page_files as page_files
+from zeroclaw.web_page import PING as PING, event_stream as event_stream, page_files as page_files

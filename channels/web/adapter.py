@@ -2,21 +2,20 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from channels._local import render as items
 from channels._local.adapter import LocalChannel
 from channels._local.decode import Press, RefusedPost, read
 from channels.web import CAPABILITIES, WebSettings, decode, render, uploads
 from zeroclaw import (
+    PING,
     Address,
     Admit,
     Attachment,
@@ -27,6 +26,7 @@ from zeroclaw import (
     OutgoingFile,
     Rendered,
     ZeroclawError,
+    event_stream,
     page_files,
     refused_as,
 )
@@ -114,10 +114,10 @@ class WebChannel(LocalChannel):
         name = request.path_params.get("name", "index.html")
         return self._page.get(name) or Response(status_code=404)
 
-    async def _follow(self, _request: Request) -> Response:
+    async def _follow(self, _request: Request) -> Callable[..., Awaitable[None]]:
         if not self.feed.has_room():
             return JSONResponse({"error": "too many pages are open"}, status_code=UNAVAILABLE)
-        return _Events(self._frames())
+        return event_stream(self._frames())
 
     async def _frames(self) -> AsyncGenerator[bytes]:
         """Yield the snapshot, then the events that it lacks, then live events."""
@@ -129,7 +129,7 @@ class WebChannel(LocalChannel):
             yield render.snapshot_frame(self._title, transcript)
             while (events := await subscription.take()) is not None:
                 if not events:
-                    yield render.PING
+                    yield PING
                 for event in events:
                     yield render.frame(event)
 
@@ -197,15 +197,3 @@ class WebChannel(LocalChannel):
 async def _client_closed(_request: Request, _error: Exception) -> Response:
     """Handle a page that was closed while it sent a request: no error, and no reply."""
     return Response(status_code=CLIENT_CLOSED)
-
-
-class _Events(StreamingResponse):
-    """An event stream; closes its generator, and with it the subscription, in every case."""
-
-    def __init__(self, frames: AsyncGenerator[bytes]) -> None:
-        super().__init__(frames, media_type="text/event-stream")
-        self._frames = frames
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._frames):
-            await super().__call__(scope, receive, send)

@@ -10,9 +10,6 @@ from collections.abc import Iterable, Mapping
 from channels._local.render import Event, event_data
 from zeroclaw import Rendered, TranscriptItem, without_markup
 
-PING = b"event: ping\ndata: {}\n\n"
-"""Proves to both sides that the connection is alive; a page sees no comments."""
-
 
 def markdown(text: str) -> Rendered:
     """Return a text as it is for the page, and without markup as its plain form."""

@@ -8,23 +8,21 @@ could forge text in the redirect's URL.
 
 import hmac
 from asyncio import Semaphore
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from zeroclaw.console.chain_checks import ChainChecker
 from zeroclaw.console.context import ConsoleContext
-from zeroclaw.console.notifier import Notice, Notifier
+from zeroclaw.console.notifier import Notice
 from zeroclaw.console.sections import UNREADABLE, Fields, Sections
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.recent import Recent
-from zeroclaw.web_page import page_files
+from zeroclaw.web_page import PING, event_stream, page_files
 
 MAX_CONCURRENT = 2
 """Pages built concurrently; readers of the console must not slow down answers (P9)."""
@@ -34,7 +32,6 @@ MAX_FIELDS = 16
 MAX_RESULTS = 32
 """Most form results that wait for the page after their redirect."""
 CHANGED = b"event: changed\ndata: {}\n\n"
-PING = b"event: ping\ndata: {}\n\n"
 
 
 class Site:
@@ -124,26 +121,13 @@ class Site:
 
     # --- changes ---------------------------------------------------------------------------------
 
-    async def _follow(self, _request: Request) -> Response:
+    async def _follow(self, _request: Request) -> Callable[..., Awaitable[None]]:
         if not self._context.notifier.has_room():
             return PlainTextResponse("too many pages are open", status_code=503)
-        return _Changes(self._context.notifier)
+        return event_stream(self._changes())
 
-
-class _Changes(StreamingResponse):
-    """The event stream of one page; always ends its subscription."""
-
-    def __init__(self, notifier: Notifier) -> None:
-        super().__init__((), media_type="text/event-stream")
-        self._notifier = notifier
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._frames()) as frames:
-            self.body_iterator = frames
-            await super().__call__(scope, receive, send)
-
-    async def _frames(self) -> AsyncGenerator[bytes]:
-        with self._notifier.subscribe() as subscription:
+    async def _changes(self) -> AsyncGenerator[bytes]:
+        with self._context.notifier.subscribe() as subscription:
             yield CHANGED  # covers changes before the stream was open
             while (notice := await subscription.get()) is not Notice.END:
                 yield CHANGED if notice is Notice.CHANGED else PING
