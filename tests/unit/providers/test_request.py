@@ -197,10 +197,10 @@ def test_a_name_that_no_tool_has_goes_out_as_one_that_a_tool_could_have(
 
 
 @pytest.mark.parametrize("content", ["", " \n"])
-def test_an_answer_without_words_goes_out_with_some(content: str) -> None:
-    """Mistral and Moonshot refuse each later request with an empty answer, as one of reasoning is."""
-    body = json.loads(sent(AssistantMessage(content=content)))
-    assert body == [{"role": "assistant", "content": "(no text)"}]
+def test_a_message_without_words_goes_out_with_some(content: str) -> None:
+    """Mistral, Moonshot and Anthropic refuse an empty one: an answer of reasoning, a blank mail."""
+    body = json.loads(sent(UserMessage(content=content), AssistantMessage(content=content)))
+    assert [message["content"] for message in body] == ["(no text)", "(no text)"]
 
 
 def test_a_request_asks_for_a_stream_with_usage() -> None:

@@ -53,7 +53,8 @@ _SHORT_ID, _NEW_ID = re.compile("[A-Za-z0-9]{9}"), re.compile("[0-9]{9}")
 _NOT_IN_A_NAME, _NAME_CHARS = re.compile("[^A-Za-z0-9_-]"), 64
 _CALLS, _ID = attrgetter("tool_calls"), attrgetter("id")
 NO_TEXT = "(no text)"
-"""The text of an answer that was only reasoning; Mistral and Moonshot refuse empty ones."""
+"""The text of an answer that was only reasoning, and of a message without one, such as a blank mail:
+Mistral, Moonshot and Anthropic refuse empty ones."""
 BETWEEN = "(I have the results.)"
 """The assistant message inserted between tool results and a person's message."""
 
@@ -225,7 +226,7 @@ def _in_dialect(message: Message, dialect: Dialect) -> Message:
 def _message(message: Message, files: Mapping[str, bytes]) -> dict[str, object]:
     # No `match`, whose patterns take three times as long: this runs for every message of a request.
     if isinstance(message, UserMessage):
-        content = _content(message, files) if message.files else message.content
+        content = _content(message, files) if message.files else _some(message.content)
         return {"role": "user", "content": content}
     if isinstance(message, AssistantMessage):
         return _assistant(message)
@@ -264,11 +265,8 @@ def _part(file: FilePart, base64: bytes) -> dict[str, object]:
 
 
 def _assistant(message: AssistantMessage) -> dict[str, object]:
-    is_empty = not (message.tool_calls or message.content.strip())
-    wire: dict[str, object] = {
-        "role": "assistant",
-        "content": NO_TEXT if is_empty else message.content,
-    }
+    content = message.content if message.tool_calls else _some(message.content)
+    wire: dict[str, object] = {"role": "assistant", "content": content}
     if message.reasoning_details:
         # The endpoint verifies signatures over these. Decoding and encoding could change a number
         # or an escape, so the stored texts are inserted as they are (S1-28).
@@ -287,6 +285,10 @@ def _assistant(message: AssistantMessage) -> dict[str, object]:
             for call in message.tool_calls
         ]
     return wire
+
+
+def _some(text: str) -> str:
+    return text if text.strip() else NO_TEXT
 
 
 def _name(raw: str) -> str:
