@@ -74,17 +74,16 @@ def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]
         return state, ()
     if state.after_cr:
         chunk = chunk.removeprefix(b"\n")
-    # `bytes.splitlines` knows exactly the three line ends of the standard, unlike `str.splitlines`.
-    buffer = state.rest + chunk
-    is_between_events = not state.data and not state.name
-    if is_between_events and len(buffer) <= state.max_event_bytes and _PLAIN.fullmatch(buffer):
-        found = [SseEvent(data=raw.decode(errors="replace")) for raw in _PLAIN_DATA.findall(buffer)]
+    at = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1  # so that a long line is searched once
+    whole, rest = (state.rest + chunk[:at], chunk[at:]) if at else (b"", state.rest + chunk)
+    is_between_events = not (state.data or state.name or rest)
+    if is_between_events and len(whole) <= state.max_event_bytes and _PLAIN.fullmatch(whole):
+        found = [SseEvent(data=raw.decode(errors="replace")) for raw in _PLAIN_DATA.findall(whole)]
         return SseState(max_event_bytes=state.max_event_bytes, at_start=False), tuple(found)
-    lines = buffer.splitlines()
-    rest = b"" if not lines or buffer.endswith((b"\n", b"\r")) else lines.pop()
     if len(rest) > state.max_event_bytes:
         raise _too_large(state)
-    return _parse_lines(state, lines, rest, after_cr=chunk.endswith(b"\r"))
+    # `bytes.splitlines` knows exactly the three line ends of the standard, unlike `str.splitlines`.
+    return _parse_lines(state, whole.splitlines(), rest, after_cr=chunk.endswith(b"\r"))
 
 
 def finish(state: SseState) -> tuple[SseEvent, ...]:

@@ -1,6 +1,8 @@
 """What the byte parser of server-sent events promises."""
 
+import sys
 from itertools import pairwise
+from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -140,3 +142,22 @@ def test_lines_that_hold_nothing_count_too() -> None:
 
 def test_many_events_together_may_be_larger_than_the_bound() -> None:
     assert len(parse(b"data: 0123456789\n\n" * 50, max_event_bytes=25)) == 50
+
+
+def test_a_long_event_in_small_pieces_is_searched_once() -> None:
+    """One of 4 MB, in the packets of a network, took 40 s and held up everyone (P9)."""
+    searched: list[int] = []
+
+    def note(_frame: FrameType, event: str, called: object) -> None:
+        if event == "c_call" and getattr(called, "__name__", "") == "splitlines":
+            searched.append(len(getattr(called, "__self__", b"")))
+
+    state = SseState()
+    sys.setprofile(note)
+    try:
+        for _ in range(100):
+            state, _ = feed(state, b"x" * 500)
+    finally:
+        sys.setprofile(None)
+    assert searched
+    assert sum(searched) <= state.unread_bytes == 50_000
