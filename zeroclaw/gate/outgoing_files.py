@@ -10,6 +10,7 @@ from zeroclaw.gate.verdict import encodable
 from zeroclaw.readers.formats import recognise
 from zeroclaw.redact import Redactor
 from zeroclaw.store import LARGEST_BLOB_BYTES
+from zeroclaw.text.charset import decode_text
 from zeroclaw.text.escape import shortened
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import counted, quoted, without_controls
@@ -20,8 +21,6 @@ MAX_FILES = 10
 MAX_NAME_CHARS = 100
 MAX_CAPTION_CHARS = 500
 """The lowest limit of a platform is Telegram's, 1,024 UTF-16 units; a note may follow."""
-
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def checked_files(output: ToolOutput, *, max_bytes: int, redactor: Redactor) -> ToolOutput:
@@ -60,9 +59,10 @@ def _fault(files: tuple[ToolFile, ...], max_bytes: int, redactor: Redactor) -> s
 
 def _holds_secret(file: ToolFile, redactor: Redactor) -> bool:
     is_text = recognise(file.content, file.name).reader in ("text", "table", "mail")
-    # Two bytes in front make any file look like UTF-16, so it is read as UTF-8 as well.
-    encodings = ("utf-8", "utf-16") if file.content.startswith(_UTF_16) else ("utf-8",)
-    texts = (file.content.decode(encoding, "replace") for encoding in encodings)
+    # As UTF-8 too, because two bytes in front make any file look like UTF-16; and without the zeros of
+    # UTF-16 and UTF-32, because a file needs no mark of them.
+    plain = (file.content, file.content.replace(b"\0", b""))
+    texts = {decode_text(file.content)[0], *(it.decode(errors="replace") for it in plain)}
     return any(redactor.finds(text, known_only=not is_text) for text in texts)
 
 

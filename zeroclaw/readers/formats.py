@@ -5,6 +5,7 @@ Pure. The name is used only for text, to recognise a table or a mail.
 
 from typing import Literal
 
+from zeroclaw.text.charset import BYTE_ORDER_MARKS
 from zeroclaw.value import Value, replace
 
 Reader = Literal["text", "table", "mail", "pdf", "image", "none"]
@@ -67,7 +68,6 @@ _RIFF_TYPES = {
 _MP4 = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
 _MP4_AUDIO = replace(_MP4, media_type="audio/mp4")
 _TABLES = (".csv", ".tsv", ".tab")
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # C0 controls that text never contains; tab, line breaks, form feed, backspace and escape may occur.
 _NOT_TEXT = bytes({*range(32)} - {8, 9, 10, 12, 13, 27})
 
@@ -106,6 +106,6 @@ def is_audio_or_video(label: str) -> bool:
 
 def _is_text(head: bytes) -> bool:
     """Whether bytes are text in any encoding: they contain no control that text never has."""
-    if head.startswith(_UTF16_MARKS):
+    if head.startswith(tuple(BYTE_ORDER_MARKS)):
         return True
     return len(head.translate(None, _NOT_TEXT)) == len(head)

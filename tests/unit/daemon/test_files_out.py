@@ -95,6 +95,8 @@ async def test_in_a_group_a_file_replies_to_the_message(world: World) -> None:
     [
         ("env", f"PASSWORD={SECRET}".encode(), "`env` holds a secret, or what looks like one"),
         ("wide", f"x {SECRET}".encode("utf-16"), "`wide` holds a secret"),
+        ("wider", f"x {SECRET}".encode("utf-32"), "`wider` holds a secret"),
+        ("unmarked", f"x {SECRET}".encode("utf-16-be"), "`unmarked` holds a secret"),
         ("packed", b"\0\1" + SECRET.encode() + b"\xff", "`packed` holds a secret"),
         ("a.mp3", b"\xff\xfe\0" + SECRET.encode() + b"\0", "`a.mp3` holds a secret"),
         ("key", b"sk-abcdefghij0123456789abcdef", "`key` holds a secret"),

@@ -286,6 +286,7 @@ def test_rows_read_one_behind_the_other_make_the_whole(rows: list[list[str]]) ->
         (b"From: a\n", "Note.EML", "mail", "mail"),
         (b"%PDF-1.7\n", "a.eml", "pdf", "PDF"),
         (b"\xff\xfea\0;\0", "a.csv", "table", "CSV table"),
+        (b"\0\0\xfe\xff\0\0\0a", "a", "text", "text"),
         ("größer\x1b[0m".encode("latin-1"), "a", "text", "text"),
     ],
 )
