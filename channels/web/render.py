@@ -33,5 +33,6 @@ def trouble_frame(reason: str) -> bytes:
 
 
 def _frame(name: str, data: Mapping[str, object]) -> bytes:
-    # ASCII only: no character can end a line, and a lone surrogate can be sent.
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
+    # JSON escapes both characters that end a line of a stream (HTML standard, 9.2.6).
+    text = json.dumps(data, ensure_ascii=False)
+    return f"event: {name}\ndata: {text}\n\n".encode(errors="replace")  # a lone surrogate
