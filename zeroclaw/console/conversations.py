@@ -167,16 +167,14 @@ def conversation(
         class_="aside",
         id="how",
     )
-    content: tuple[Html, ...] = (
-        empty(
+    rows = tag("ol", *map(_item, items), id="talk", class_="talk")
+    if not items:
+        rows = empty(
             "Nothing that was said is kept.",
             "Messages that are older than `[retention]` allows, or that somebody had forgotten, are"
             " deleted; what is said off the record is neither kept nor shown.",
-        ),
-    )
-    if items:
-        content = (links, tag("ol", *map(_item, items), id="talk", class_="talk"))
-    return joined((head, panel("Said", *content, id_="said")))
+        )
+    return joined((head, panel("Said", links, rows, id_="said")))
 
 
 def filling(paths: ConsolePaths, summary: ConversationSummary, filled: FilledWindow | None) -> Html:

@@ -89,9 +89,10 @@ class Transcript(Struct, eq=False):
         """
         found: list[Row] = []
         for table in (INBOX, OUTBOX):
-            found += await self.store.select(
-                table.where(conversation=conversation, after=before, newest_first=True, limit=limit)
+            query = table.where(
+                conversation=conversation, after=before, newest_first=True, limit=limit + 1
             )
+            found += await self.store.select(query)
         newest = sorted(found, key=lambda row: row.key)[-limit:]
         items: list[TranscriptItem] = []
         cards: set[str] = set()  # each approver has their own card
@@ -102,7 +103,7 @@ class Transcript(Struct, eq=False):
             cards.add(item.key)
             by = INBOX.of(row).principal.label if row.kind is RowKind.INBOX else ""
             items.append(replace(item, by=by))
-        is_oldest = len(found) < limit
+        is_oldest = len(found) <= limit
         return Page(items=tuple(items), before="" if is_oldest else newest[0].key)
 
     async def _rows(self, table: Declaration, address: Address, after: str) -> tuple[Row, ...]:

@@ -143,8 +143,10 @@ def test_a_transcript_is_read_from_the_top() -> None:
 
 
 def test_a_conversation_without_messages_says_so() -> None:
-    page = full_page("conversations", conversation(PATHS, SUMMARY, [], ONLY))
+    older = pages("/n", "before", "", "01")
+    page = full_page("conversations", conversation(PATHS, SUMMARY, [], older))
     assert "Nothing that was said is kept." in page.words
+    assert page.links()["older →"] == "/n?before=01"
 
 
 @pytest.mark.parametrize(

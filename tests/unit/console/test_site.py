@@ -13,7 +13,7 @@ from zeroclaw.config.model import ApprovalSettings, ChannelSettings, PolicySetti
 from zeroclaw.console import reading
 from zeroclaw.console.frame import SECTIONS
 from zeroclaw.console.notifier import MAX_PAGES
-from zeroclaw.console.reading import OUTBOX_ROWS
+from zeroclaw.console.reading import LINES, OUTBOX_ROWS
 from zeroclaw.delivery.rows import TextPost, outbox_row
 from zeroclaw.errors import ProviderRejected, StoreUnusable
 from zeroclaw.gate import audit
@@ -416,6 +416,17 @@ async def test_a_long_conversation_is_read_in_pages(world: World) -> None:
         older = await visitor.page(newest.links()["older →"].removeprefix("/console/"))
         assert "message 5." in older.text
         assert "older →" not in older.links()
+
+
+async def test_a_conversation_that_just_fits_its_page_has_no_older_one(world: World) -> None:
+    """Each message and each answer is a row; nothing older could be shown."""
+    async with visiting(world) as visitor:
+        for number in range(LINES // 2):
+            await visitor.house.say(f"message {number}.")
+        page = await visitor.page("conversations")
+        path = page.links()["chat/ada"].removeprefix("/console/")
+        newest = await visitor.page(path)
+        assert ("message 0." in newest.text, "older →" in newest.links()) == (True, False)
 
 
 async def test_many_conversations_and_chains_are_read_in_pages(world: World) -> None:
