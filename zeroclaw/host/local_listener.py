@@ -302,8 +302,10 @@ class Listener:
     def _add_stream(self, stream: asyncio.Timeout, request: guard.RequestHead) -> None:
         """Note a stream, and end the oldest ones of a browser that would run out of connections."""
         self._streams[stream] = request
-        cookie = request.header("cookie")
-        same = [key for key, other in self._streams.items() if other.header("cookie") == cookie]
+        # Other programs of this machine change the rest of the cookies at any time.
+        browser = guard.sessions_of(request, self.port)
+        all_streams = self._streams.items()
+        same = [key for key, head in all_streams if guard.sessions_of(head, self.port) == browser]
         for oldest in same[:-MAX_STREAMS]:
             self._end(oldest)
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.fakes.bare_context import no_log
@@ -360,7 +361,10 @@ async def test_a_logout_while_streams_end_succeeds(tmp_path: Path) -> None:
 
 
 async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> None:
-    """It has six connections; its oldest stream ends properly, and no other browser's does (P9)."""
+    """It has six connections; its oldest stream ends properly, and no other browser's does (P9).
+
+    A browser shares the cookies of all programs on this machine, which set theirs at any time.
+    """
 
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -371,10 +375,13 @@ async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> 
         listener.web("/chat", stream)
         first = await stack.enter_async_context(visiting(listener))
         other = await stack.enter_async_context(visiting(listener))
-        pages = [
-            (await stack.enter_async_context(client.stream("GET", "/chat/"))).aiter_bytes()
-            for client in (first, other, *[first] * MAX_STREAMS)
-        ]
+
+        async def page(client: httpx.AsyncClient, number: int) -> AsyncIterator[bytes]:
+            client.cookies.set("of_another_program", str(number))
+            return (await stack.enter_async_context(client.stream("GET", "/chat/"))).aiter_bytes()
+
+        clients = (first, other, *[first] * MAX_STREAMS)
+        pages = [await page(client, number) for number, client in enumerate(clients)]
         assert [await anext(page) for page in pages] == [b"first"] * len(pages)
         assert [chunk async for chunk in pages[0]] == []
         assert await listener.log_out() == 2
