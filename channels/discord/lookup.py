@@ -64,10 +64,15 @@ async def look(
         raise DeliveryUnknown(message)
     try:
         page = await rest.messages(channel, f"limit={PAGE}&after={mark}")
+        is_readable = page or to.direct or await rest.messages(channel, "limit=1")
     except NotFound as error:
         # The chat does not exist, so neither does the message; Discord refuses sends there as well.
         log("lookup_refused", reason=str(error))
-        page = ()
+        return LookupResult(since=mark), False
+    if not is_readable:
+        # A history that the bot may not read is empty ("Get Channel Messages", read 2026-11).
+        message = f"`{to.channel}`: the chat's history can't be read"
+        raise DeliveryUnknown(message)
     last = int(before) if is_snowflake(before) else None
     older = (message for message in page if last is None or number_of(message) < last)
     seen = sorted(older, key=number_of)

@@ -4,7 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from simcord.backend.models import Message
+from discord import Permissions
+from simcord.backend.models import Message, Overwrite
+from simcord.enums import OverwriteType
 
 from channels.discord import lookup
 from channels.discord.emulator.server import Fault
@@ -415,6 +417,21 @@ async def test_a_failed_history_says_whether_to_look_again() -> None:
         body = {"code": 10003, "message": "Unknown Channel"}
         rig.discord.will(Fault(method="GET", path=SEND, status=404, body=body))
         assert (await lookup_to_the_end(channel, to, outgoing, "1")).ref is None
+
+
+async def test_a_history_that_the_bot_may_not_read_does_not_prove_that_nothing_arrived() -> None:
+    """Discord returns an empty history without the permission Read Message History (P1)."""
+    async with speaking() as (rig, general, channel, to):
+        mark, outgoing = channel.mark(to), text(channel, "hello")
+        await channel.send(to, outgoing)
+        denied = Overwrite(
+            target_id=rig.discord.bot,
+            type=OverwriteType.MEMBER,
+            deny=Permissions.read_message_history.flag,
+        )
+        rig.discord.backend.channels[general].overwrites.append(denied)
+        with pytest.raises(DeliveryUnknown):
+            await channel.lookup(to, outgoing, since=mark, apart=frozenset())
 
 
 async def test_an_html_page_as_an_answer_is_no_success() -> None:
