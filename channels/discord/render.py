@@ -26,7 +26,7 @@ _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
 # So every form except the plain one is escaped. Code is no exception, because only Discord knows where
 # it sees the end of the code.
 _OTHER_LINK = re.compile(
-    r"\]\((?=\s{0,20}<?(?:https?|discord|mailto|tel|sms):)(?!https?://[^\s()<>\\]*\))"
+    r"\]\((?=\s{0,20}<?(?i:https?|discord|mailto|tel|sms):)(?!https?://[^\s()<>\\]*\))"
 )
 # A server's custom emoji, which may be an empty picture.
 _EMOJI = re.compile(r"<a?:\w{2,32}:\d{1,25}>")

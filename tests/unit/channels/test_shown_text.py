@@ -120,7 +120,7 @@ def in_telegram(outgoing: Outgoing) -> str:
 # As Discord's client reads them: the label of a masked link, a block without its language.
 _MASKED = re.compile(
     r"""\[((?:\[[^\]]*\]|[^\[\]]|\](?=[^\[]*\]))*)\]"""
-    r"""\(\s*<?(?:https?|discord|mailto)[:](?:\([^)]*\)|[^\s\\]|\\.)*?>?(?:\s+['"].*?['"])?\s*\)""",
+    r"""\(\s*<?(?i:https?|discord|mailto)[:](?:\([^)]*\)|[^\s\\]|\\.)*?>?(?:\s+['"].*?['"])?\s*\)""",
     re.DOTALL,
 )
 _FENCED = re.compile(r"```(?:[a-z0-9_+.#-]+?\n)?\n*([^\n].*?)\n*```", re.DOTALL | re.IGNORECASE)
@@ -350,6 +350,7 @@ OTHER_LINKS = pytest.mark.parametrize(
     [
         "(<https://a.example/b c>)",
         "(https://a.example/b 'title')",
+        "(HTTPS://a.example/b 'title')",
         "( https://a.example/b )",
         "(https://a.example/(b))",
         "(discord://-/channels/1)",
