@@ -39,7 +39,7 @@ MAX_RECEIPTS = 25
 """Buttons of one message: five rows of five (Component Reference, read 2026-11)."""
 
 _HEAD_UNITS = 300
-_ENDING_UNITS = 450  # reserved for each call's ending
+_ENDING_UNITS = 450  # reserved for each call's ending, and for the end of the line above it
 _ROW, _BUTTON, _FIELD = 1, 2, 4  # Component Types
 _STYLES: Mapping[Choice, int] = {"once": 3, "for_a_time": 2, "deny": 4, "deny_with_reason": 4}
 
@@ -92,7 +92,8 @@ def _full_text(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
         if call.scope:
             parts.append(line(call.scope))
         if call.approval in endings:
-            parts.append(escaped(shared.ending_text(words, endings[call.approval])))
+            ending = escaped(shared.ending_text(words, endings[call.approval]))
+            parts.append(cut(ending, _ENDING_UNITS - 1))
         elif not _has_buttons(card, call):
             parts.append(line(words.by_number(call.number)))
     return "\n".join(parts)

@@ -208,6 +208,15 @@ def test_an_ended_call_shows_outcome_and_approver() -> None:
     assert "\\_Bob\\_" in view.content
 
 
+def test_the_longest_ending_fits_into_the_message() -> None:
+    """Escapes double the length of a name and a reason; Discord would refuse to show the end (P5)."""
+    ending = Ending(approval=CALL.approval, how="denied", by="*" * 160, at=EPOCH, reason="_" * 500)
+    calls = [replace(CALL, arguments="x" * chars) for chars in range(1_200, 1_600)]
+    views = [shown(replace(CARD, calls=(call,)), ending) for call in calls]
+    assert {bool(view.file) for view in views} == {False, True}
+    assert max(units(view.content) for view in views) <= MAX_UNITS
+
+
 def test_the_form_keeps_within_discords_bounds() -> None:
     form = json.loads(json.dumps(cards.form("why is `shell` " + "x" * 90, "Reason", CALL.approval)))
     [row] = form["components"]
