@@ -103,7 +103,11 @@ class EventsApi:
     def _is_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
             return self._is_valid(body, dict(headers))
-        except (ValueError, TypeError):  # the timestamp is not a number, or the body not text
+        except (
+            ValueError,
+            TypeError,
+            OverflowError,
+        ):  # the timestamp is no time, or the body no text
             return False
 
     def _catch_up(self) -> None:
