@@ -198,6 +198,8 @@ class DiscordChannel:
             self._latest[id_] = max(int(last), self._latest.get(id_, 0))
         if (parent := snowflake(channel, "parent_id")) and "thread_metadata" in channel:
             self._parents[id_] = parent
+            if self._bot.threads and snowflake(channel, "owner_id") == self._bot.id:
+                self._read.setdefault(id_, int(id_))  # an archived one may be opened again
 
     def _learn_server(self, lanes: Lanes[Event], group: asyncio.TaskGroup, server: Json) -> None:
         """Cache a server's channels, roles and threads; read the bot's unknown threads in full."""
@@ -207,12 +209,12 @@ class DiscordChannel:
         # `THREAD_LIST_SYNC` has threads only.
         self._bot = replace(self._bot, roles=self._bot.roles | decode.own_role(server, self._bot))
         threads = objects(server, "threads")
+        ids = [snowflake(thread, "id") for thread in threads]
+        unread = [id_ for id_ in ids if id_ not in self._read]
         for channel in (*objects(server, "channels"), *threads):
             self._learn_channel(channel)
-        for thread in threads if self._bot.threads else ():
-            id_ = snowflake(thread, "id")
-            if id_ and snowflake(thread, "owner_id") == self._bot.id and id_ not in self._read:
-                self._read[id_] = int(id_)
+        for id_ in unread:
+            if id_ in self._read:  # it is the bot's
                 lanes.catch_up(group, id_)
 
     def _remember(self, chat: str, channel: str, number: int) -> None:
@@ -312,13 +314,14 @@ class DiscordChannel:
         found = decode.interaction(data, self._bot, self._parents)
         if found is None:
             self._context.log("event_skipped", reason="not our interaction", level="debug")
-        elif found.envelope is not None and (place := found.envelope.address).direct:
-            channel = snowflake(data, "channel_id")
-            self._remember(place.chat, channel, int(found.id))
-            if place.chat not in self._read:
+        elif (envelope := found.envelope) is not None:
+            channel, scope = snowflake(data, "channel_id"), chat_of(data, envelope.sender.id)
+            self._remember(scope, channel, int(found.id))
+            is_heard = envelope.address.direct or self._bot.servers != "off"
+            if is_heard and scope not in self._read:
                 # The bot has admitted no message there, so reading starts here.
-                position = Position(scope=place.chat, cursor=decode.cursor(channel, found.id))
-                return replace(found, envelope=replace(found.envelope, position=position))
+                position = Position(scope=scope, cursor=decode.cursor(channel, found.id))
+                return replace(found, envelope=replace(envelope, position=position))
         return found
 
     async def _admit_interaction(self, admit: Admit, envelope: Envelope) -> Admission:

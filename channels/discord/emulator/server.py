@@ -319,11 +319,12 @@ class DiscordServer:
         """Open a thread in a channel."""
         return self.backend.create_thread(channel, name, owner_id=self.bot).id
 
-    def archive(self, thread: int) -> None:
-        """Archive a thread, as Discord does after a while of silence."""
+    def archive(self, thread: int, *, is_archived: bool = True) -> None:
+        """Archive a thread, as Discord does after a while of silence, or open it again."""
         metadata = self.backend.channels[thread].thread_metadata
         assert metadata is not None  # noqa: S101  it is a thread
-        metadata.archived = True
+        metadata.archived = is_archived
+        self.backend.announce_channel_update(thread)
 
     def from_bot(self, channel: int) -> Sequence[Message]:
         """Return the bot's current messages in a channel that everybody sees."""

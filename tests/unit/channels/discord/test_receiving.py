@@ -373,6 +373,18 @@ async def test_a_direct_chat_with_only_a_button_press_is_read_back() -> None:
     assert rig.bodies()[1:] == words(1)
 
 
+async def test_a_channel_in_which_a_question_was_asked_by_command_is_read_back() -> None:
+    """The bot answered there, so people expect that it knows the channel. P1."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot():
+            await ann.uses(general, "ask", question="are you there?").answered()
+        ann.says(general, f"<@{rig.discord.bot}> message 0")
+        async with rig.bot():
+            await rig.desk.holds(2)
+    assert rig.bodies()[1:] == words(1)
+
+
 async def test_long_histories_are_read_page_by_page_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

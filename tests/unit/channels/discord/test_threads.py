@@ -77,6 +77,25 @@ async def test_messages_in_a_thread_during_an_outage_stay_in_its_conversation(
     assert [envelope.address for envelope in rig.desk.stored] == [place] * 3
 
 
+async def test_an_archived_thread_that_a_message_opens_again_needs_no_mention() -> None:
+    """The bot's own, even if no message in it was stored before a restart."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(THREADS):
+            ann.says(general, f"<@{rig.discord.bot}> hello")
+            await rig.discord.until_called("POST", "/threads$")
+            place = rig.desk.stored[0].address
+        thread = int(str(place.thread))
+        rig.discord.archive(thread)
+        async with rig.bot(THREADS):
+            ann.says(general, f"<@{rig.discord.bot}> are you there?")
+            await rig.desk.holds(2)
+            rig.discord.archive(thread, is_archived=False)
+            ann.says(thread, "and now?")
+            await rig.desk.holds(3)
+    assert rig.desk.stored[2].address == place
+
+
 async def test_a_command_in_an_archived_thread_belongs_to_its_conversation() -> None:
     """Servers do not send such a thread, but the command names it."""
     async with rigged() as rig:
