@@ -97,7 +97,6 @@ class Interaction(Value):
         language: The language of the person's app.
         envelope: For ingress; None if the answer only shows a text.
         shows: The text to show only to this person.
-        echo: The question of a slash command, to repeat for all in the chat; empty for none.
     """
 
     id: str
@@ -107,7 +106,6 @@ class Interaction(Value):
     language: Language = "en"
     envelope: Envelope | None = None
     shows: str = ""
-    echo: str = ""
 
 
 def chat_of(event: Json, user: str) -> str:
@@ -361,7 +359,6 @@ def interaction(event: Json, bot: Bot, parents: Mapping[str, str]) -> Interactio
         language=language,
         envelope=body and Envelope(address=address, sender=sender, dedup=key, body=body),
         shows=shows,
-        echo=body.text if isinstance(body, Said) else "",
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from channels._remote.fields import Json, inner
 from channels._remote.intake import try_admit
-from channels._remote.lanes import Lanes
+from channels._remote.lanes import AGAIN_S, Lanes
 from channels._remote.limits import cut
 from channels.discord import cards, render
 from channels.discord.decode import Interaction
@@ -29,12 +29,12 @@ from zeroclaw import (
     Ignored,
     Log,
     Pressed,
+    Said,
     ZeroclawError,
 )
 
 DEFER_S = 1.5
 """Half of the time that Discord waits for the first response, to leave time for the round trip."""
-AGAIN_S = 1.0
 GIVE_UP_S = 60.0
 """Seconds after which an event that can't be stored is dropped; the person sees that and retries."""
 MAX_CONCURRENT = 64
@@ -144,9 +144,9 @@ def _first_response(
         return {"type": _NOTHING_CHANGES}
     if not isinstance(admission, Accepted | Duplicate):
         return None
-    if interaction.echo:
+    if isinstance(body, Said):
         # Discord shows others that the command was used, but not the question.
-        quoted = cut(interaction.echo, MAX_ECHO_CHARS // 2).splitlines()
+        quoted = cut(body.text, MAX_ECHO_CHARS // 2).splitlines()
         content = "\n".join(f"> {render.escaped(line)}" for line in quoted)
         return {"type": _MESSAGE, "data": {"content": content, "allowed_mentions": NO_PINGS}}
     return _private_line("✅")
