@@ -61,28 +61,19 @@ class RemoteSettings(BaseModel):
     limits: Literal["published", "off"] = "published"
     """Which rate limits to respect; use `off` only for a server of your own that has none."""
 
-    def within(
-        self,
-        can: Capabilities,
-        *,
-        edit_interval_s: float,
-        chat: Budget,
-        account: Budget,
-        group: Budget | None = None,
-        edits: Budget = Budget(),  # noqa: B008  a frozen value
-    ) -> Capabilities:
-        """Return the account's capabilities under these settings."""
+    def within(self, can: Capabilities) -> Capabilities:
+        """Return an account's capabilities under these settings; `can` has the published limits."""
         is_lookup = self.uncertain not in {"resend", "hold"}
         can = replace(can, can_lookup=is_lookup, may_repeat=self.uncertain != "hold")
-        if self.limits == "off":
-            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
+        if self.limits == "published":
+            return can
         return replace(
             can,
-            min_edit_interval_s=edit_interval_s,
-            chat_budget=chat,
-            group_budget=group,
-            account_budget=account,
-            edit_budget=edits,
+            min_edit_interval_s=FASTEST_EDIT_S,
+            chat_budget=Budget(),
+            group_budget=None,
+            account_budget=Budget(),
+            edit_budget=Budget(),
         )
 
     @field_validator("api_base_url")

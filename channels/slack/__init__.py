@@ -22,16 +22,14 @@ CAPABILITIES = Capabilities(
     names_tools=True,
     # Slack takes 1 GB ("Working with files", read 2026-11), but a file is held in memory.
     max_file_bytes=50_000_000,
+    # "Rate limits", read 2026-11, per method: about one message a second in a channel, with short
+    # bursts; several hundred a minute in a workspace. `chat.update` is tier 3: 50 a minute for all
+    # channels, with sporadic bursts. This stays below that, so that late edits still fit.
+    min_edit_interval_s=3.0,
+    chat_budget=Budget(per_s=0.9, burst=3),
+    account_budget=Budget(per_s=4, burst=20),
+    edit_budget=Budget(per_s=0.8, burst=20),
 )
-"""Without rate limits; the ones below are added unless `limits` is `off`."""
-
-# "Rate limits", read 2026-11, per method: about one message a second in a channel, with short bursts;
-# several hundred a minute in a workspace. `chat.update` is tier 3: 50 a minute for all channels, with
-# sporadic bursts. This stays below that, so that late edits still fit.
-EDIT_INTERVAL_S = 3.0
-CHAT = Budget(per_s=0.9, burst=3)
-ACCOUNT = Budget(per_s=4, burst=20)
-EDITS = Budget(per_s=0.8, burst=20)
 API = "https://slack.com/api"
 
 
@@ -62,9 +60,7 @@ class SlackSettings(RemoteSettings):
 
     def capabilities(self) -> Capabilities:
         """Return the account's capabilities under these settings."""
-        return self.within(
-            CAPABILITIES, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT, edits=EDITS
-        )
+        return self.within(CAPABILITIES)
 
     @field_validator("webhook_path")
     @classmethod

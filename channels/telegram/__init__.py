@@ -32,16 +32,14 @@ CAPABILITIES = Capabilities(
     native_draft=True,
     has_typing=True,
     max_file_bytes=50_000_000,  # Bot API, "Sending files": other files, multipart, read 2026-11
+    # Bots FAQ, "My bot is hitting limits, how do I avoid this?", read 2026-11: one message a second
+    # in a chat, with short bursts; 20 a minute in a group; about 30 a second in all. The page does
+    # not mention edits; here they count like messages.
+    min_edit_interval_s=1.0,
+    chat_budget=Budget(per_s=1, burst=2),
+    group_budget=Budget(per_s=19 / 60, burst=2),
+    account_budget=Budget(per_s=29, burst=28),
 )
-"""Without rate limits; the ones below are added unless `limits` is `off`."""
-
-# Bots FAQ, "My bot is hitting limits, how do I avoid this?", read 2026-11: one message a second in
-# a chat, with short bursts; 20 a minute in a group; about 30 a second in all. The page does not
-# mention edits; here they count like messages.
-EDIT_INTERVAL_S = 1.0
-CHAT = Budget(per_s=1, burst=2)
-GROUP = Budget(per_s=19 / 60, burst=2)
-ACCOUNT = Budget(per_s=29, burst=28)
 API = "https://api.telegram.org"
 WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
 """Bot API, setWebhook, notes, read 2026-11."""
@@ -72,10 +70,7 @@ class TelegramSettings(RemoteSettings):
 
     def capabilities(self) -> Capabilities:
         """Return the account's capabilities under these settings."""
-        can = replace(CAPABILITIES, native_draft=self.drafts == "native")
-        return self.within(
-            can, edit_interval_s=EDIT_INTERVAL_S, chat=CHAT, account=ACCOUNT, group=GROUP
-        )
+        return self.within(replace(CAPABILITIES, native_draft=self.drafts == "native"))
 
     @model_validator(mode="after")
     def _can_be_called(self) -> "TelegramSettings":
