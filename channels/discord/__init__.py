@@ -86,7 +86,7 @@ def account_of(name: str, token: str) -> str:
     first, dot, _ = token.partition(".")
     with suppress(ValueError):  # includes the errors of invalid Base64 and of invalid ASCII
         id_ = base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)).decode("ascii")
-        if dot and id_.isdecimal():
+        if dot and id_.isdecimal() and token.isprintable():
             return id_
     message = (
         f"`{name}`: that is no bot's token; get one at https://discord.com/developers "

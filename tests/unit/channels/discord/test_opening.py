@@ -43,7 +43,9 @@ def test_a_server_without_limits_is_paced_only_for_readers() -> None:
     assert defaults.account_budget.per_s < 50
 
 
-@pytest.mark.parametrize("token", ["", "x", "x.y.z", "MTIz", "YWJj.a.b", "\u00e4.b.c"])
+@pytest.mark.parametrize(
+    "token", ["", "x", "x.y.z", "MTIz", "YWJj.a.b", "\u00e4.b.c", "MTIz.a.b\nc"]
+)
 def test_an_invalid_token_is_one_line_that_does_not_show_it(token: str) -> None:
     """P8, P10."""
     with pytest.raises(ChannelUnauthorized, match="that is no bot's token; get one at") as raised:
