@@ -138,7 +138,7 @@ class SlackChannel:
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Receive events until cancelled or closed; see `Channel.receive`."""
         me = await self._calls.identity()
-        self._bot = replace(self._bot, account=me.account, user=me.user, bot=me.bot)
+        self._bot = replace(self._bot, account=me.account, user=me.user)
         is_ready = False
         log, clock = self._context.log, self._context.clock
         with until(self._calls.http.closed):

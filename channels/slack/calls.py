@@ -63,21 +63,16 @@ class Identity(Value):
     """The bot's identity.
 
     Attributes:
+        account: The account as one word.
         user: Its user id, as in mentions of it.
-        bot: Its bot id, as in its messages.
         name: Its name.
+        team: The name of its workspace.
     """
 
-    team: str
+    account: str
     user: str
-    bot: str
-    name: str = ""
-    team_name: str = ""
-
-    @property
-    def account(self) -> str:
-        """The account as one word."""
-        return f"{self.team}-{self.user}"
+    name: str
+    team: str
 
 
 class Calls:
@@ -216,17 +211,12 @@ class Calls:
             ChannelUnauthorized: The token is not accepted.
         """
         found = await self._probe_token(_IDENTIFY)
-        bot = Identity(
-            team=text(found, "team_id"),
-            user=text(found, "user_id"),
-            bot=text(found, "bot_id"),
-            name=text(found, "user"),
-            team_name=text(found, "team"),
-        )
-        if not (bot.team and bot.user and bot.bot):
+        team, user, bot = (text(found, key) for key in ("team_id", "user_id", "bot_id"))
+        if not (team and user and bot):
             message = f"`{self.name}`: the bot token belongs to no bot; it begins with `xoxb-`"
             raise ChannelUnauthorized(message)
-        return bot
+        name, team_name = text(found, "user"), text(found, "team")
+        return Identity(account=f"{team}-{user}", user=user, name=name, team=team_name)
 
     async def socket_url(self) -> str:
         """Return the URL of the event connection; valid for one connection, for a short time.
@@ -313,4 +303,4 @@ async def check(settings: SlackSettings, secrets: Mapping[str, str]) -> str:
             await calls.socket_url()
         else:
             note = f"; Slack is to call {settings.webhook_path} of the public listener"
-    return f"@{bot.name} answers in the workspace {bot.team_name}{note}"
+    return f"@{bot.name} answers in the workspace {bot.team}{note}"

@@ -73,14 +73,12 @@ class Bot(Value):
         channel: The name in the configuration.
         account: The account as one word.
         user: The bot's user id.
-        bot: Its bot id.
         channels: As in the settings.
     """
 
     channel: str
     account: str
     user: str = ""
-    bot: str = ""
     channels: str = "mentioned"
 
 
@@ -410,9 +408,13 @@ def _submitted(payload: Json, bot: Bot, user: str) -> Decoded | Skipped:
 def _card(bot: Bot, channel: str, ts: str, thread: str, user: str) -> MessageRef | None:
     if not is_id(channel) or not is_ts(ts):
         return None
-    chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
-    address = address_of(bot, chat, thread if is_ts(thread) and thread != ts else "")
-    return MessageRef(address=address, message=ts)
+    thread = thread if is_ts(thread) and thread != ts else ""
+    return MessageRef(address=_address_for(bot, channel, thread, user), message=ts)
+
+
+def _address_for(bot: Bot, channel: str, thread: str, user: str) -> Address:
+    """Return the address of what a person did in a channel, or in their direct chat."""
+    return address_of(bot, f"{DIRECT}{user}" if channel.startswith("D") else channel, thread)
 
 
 def _place(bot: Bot, user: str, card: MessageRef | None) -> Address:
@@ -467,11 +469,10 @@ def slash(payload: Json, bot: Bot) -> Decoded | Skipped:
     if not is_id(user) or not is_id(channel) or not trigger:
         return Skipped(reason="a slash command by no person")
     arguments = text(payload, "text").strip()
-    chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
     name, _, rest = arguments.partition(" ")
     is_word = name.isascii() and name.isalpha()
     body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")
-    return _decoded(user, address_of(bot, chat, ""), body, f"slash/{trigger[:200]}")
+    return _decoded(user, _address_for(bot, channel, "", user), body, f"slash/{trigger[:200]}")
 
 
 def stopped(event: Json, bot: Bot, event_id: str) -> Decoded | Skipped:
@@ -482,5 +483,5 @@ def stopped(event: Json, bot: Bot, event_id: str) -> Decoded | Skipped:
     user, channel, thread = (text(event, key) for key in ("user", "channel", "thread_ts"))
     if not is_id(user) or not is_id(channel) or not is_ts(thread):
         return Skipped(reason="nothing to stop")
-    chat = f"{DIRECT}{user}" if channel.startswith("D") else channel
-    return _decoded(user, address_of(bot, chat, thread), Command(name="stop"), f"event/{event_id}")
+    address = _address_for(bot, channel, thread, user)
+    return _decoded(user, address, Command(name="stop"), f"event/{event_id}")

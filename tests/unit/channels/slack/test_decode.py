@@ -47,9 +47,9 @@ from zeroclaw import (
     replace,
 )
 
-ME = Bot(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT")
-ALL = Bot(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="all")
-OFF = Bot(channel="slack", account="T1-UBOT", user="UBOT", bot="BBOT", channels="off")
+ME = Bot(channel="slack", account="T1-UBOT", user="UBOT")
+ALL = Bot(channel="slack", account="T1-UBOT", user="UBOT", channels="all")
+OFF = Bot(channel="slack", account="T1-UBOT", user="UBOT", channels="off")
 ROOT, TS, LATER = "1699999999.000100", "1700000000.000100", "1700000009.000100"
 NEW = Reading()
 DIRECT = Address(channel="slack", account="T1-UBOT", chat="@UANN", direct=True)
