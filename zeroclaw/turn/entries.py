@@ -122,7 +122,7 @@ class CallFinished(Value):
 
     Attributes:
         receipt: The token at the end of the result, or empty.
-        usage: The usage of a sub-agent; never yet, but stored with every entry.
+        usage: The usage of a sub-agent.
         untrusted: The sources of untrusted text in the result.
     """
 

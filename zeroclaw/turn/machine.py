@@ -281,8 +281,7 @@ def _calling(state: Calling, event: signals.Event) -> Step:
         case entries.CallStarted() if isinstance(state, Executing):
             return _on_call_started(state, event.action)
         case entries.CallFinished() if isinstance(state, Executing):
-            ended = slots.ended(state.batch, event.action, event.result, event.outcome)
-            return _continue_batch(state, ended)
+            return _on_call_finished(state, event)
         case _:
             return state, ()
 
@@ -292,6 +291,17 @@ def _on_call_started(state: Executing, action: ActionId) -> Step:
     if batch == state.batch:
         return state, ()
     return replace(state, batch=batch), (signals.RunCall(action=action),)
+
+
+def _on_call_finished(state: Executing, event: entries.CallFinished) -> Step:
+    batch = slots.ended(state.batch, event.action, event.result, event.outcome)
+    if batch == state.batch:
+        return state, ()
+    progress = replace(state.progress, usage=state.progress.usage + event.usage)
+    if _reached_limit(progress) is not None:
+        # The turn ends with this step, so it starts no further call.
+        return replace(state, progress=progress, batch=batch), ()
+    return _continue_batch(replace(state, progress=progress), batch)
 
 
 def _continue_batch(state: Calling, batch: Batch) -> Step:

@@ -223,7 +223,11 @@ class World(Watch):
         position = [verdict.action for verdict in self.verdicts].index(name)
         self.texts[position] = f"{name} {outcome}"
         result = parts.result(self.texts[position])
-        entry = entries.CallFinished(action=name, result=result, outcome=outcome, at=parts.AT)
+        self.reported += luck.usage
+        self.recorded += luck.usage
+        entry = entries.CallFinished(
+            action=name, result=result, outcome=outcome, usage=luck.usage, at=parts.AT
+        )
         self.late.append(replace(entry, result=parts.result("late")))
         self.late.append(entries.CallStarted(action=name, at=parts.AT))
         self.handle(entry, entry)

@@ -69,9 +69,13 @@ def cleared(name: str) -> Event:
     return entries.CallStarted(at=AT, action=action(name))
 
 
-def ended(name: str, text: str = "") -> Event:
+def ended(name: str, text: str = "", usage: Usage | None = None) -> Event:
     return entries.CallFinished(
-        at=AT, action=action(name), result=result(text or f"{name}: done"), outcome="ok"
+        at=AT,
+        action=action(name),
+        result=result(text or f"{name}: done"),
+        outcome="ok",
+        usage=usage or Usage(),
     )
 
 
@@ -205,7 +209,7 @@ def test_results_are_appended_in_request_order() -> None:
 def test_a_failed_call_does_not_break_the_batch() -> None:
     """It becomes an error result like any other (S1-21)."""
     broke = entries.CallFinished(
-        at=AT, action=action("a"), result=result("it broke"), outcome="failed"
+        at=AT, action=action("a"), result=result("it broke"), outcome="failed", usage=Usage()
     )
     stepped = run(gated(allowed("a"), allowed("b")), cleared("a"), broke, ended("b"))
     assert appended(stepped) == ["it broke", "b: done"]
@@ -266,6 +270,29 @@ def test_the_bound_refuses_the_next_model_call() -> None:
         "stopped after 2 rounds of tool calls, the limit of one turn; "
         "earlier tool calls may already have completed successfully"
     )
+
+
+# --- calls that use tokens -----------------------------------------------------------------------
+
+
+def test_the_tokens_of_a_call_are_the_turns() -> None:
+    """They count like the model's own (S4-19)."""
+    cleared_once = run(gated(asked("a")), granted("a"), cleared("a"))
+    whole = run(cleared_once, ended("a", "the child says hello", usage=USED))
+    assert appended(whole) == ["the child says hello"]
+    state = run(whole, entries.BatchAppended(at=AT))[0]
+    assert isinstance(state, Thinking)
+    assert state.progress.usage == USED + USED
+
+
+def test_a_call_that_uses_up_the_budget_ends_the_turn() -> None:
+    """The budget is checked between all steps, and the call's result is kept (S4-20)."""
+    gated_batch = gated(allowed("a"), denied("b"), limits=TurnLimits(max_tokens=20))
+    state, effects = run(gated_batch, cleared("a"), ended("a", usage=USED))
+    assert isinstance(state, Done)
+    assert effects == ()
+    assert state.reason == "budget_exceeded"
+    assert [message.content for message in state.results] == ["a: done", "b: no"]
 
 
 # --- a person's own call -------------------------------------------------------------------------
