@@ -294,9 +294,9 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
     ),
     (
         "disk",
-        replace(WELL, disk=replace(DISK, used_bytes=3000 * MB)),
+        replace(WELL, disk=replace(DISK, used_bytes=2048 * MB + 1)),
         "warn",
-        "3,000 MB are stored, more than the 2,048 MB of retention.max_disk_mb; "
+        "2,049 MB are stored, more than the 2,048 MB of retention.max_disk_mb; "
         "raise it, or shorten the days of `[retention]`",
     ),
     (
@@ -308,9 +308,9 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
     ),
     (
         "disk",
-        replace(WELL, disk=replace(DISK, bound_bytes=0)),
+        replace(WELL, disk=replace(DISK, used_bytes=MB // 10, bound_bytes=0)),
         "ok",
-        "9,000 MB free on /data, 10 MB stored, without a limit",
+        "9,000 MB free on /data, 1 MB stored, without a limit",
     ),
     (
         "clock",

@@ -4,6 +4,7 @@ Pure. `fail` keeps the bot silent or unsafe; `warn` may do so soon, or a person 
 Each line that is not `ok` says what to do.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Literal
@@ -421,4 +422,4 @@ def _ago(now: datetime, at: datetime) -> str:
 
 
 def _mb(size: int) -> str:
-    return f"{size / 1e6:,.0f} MB"
+    return f"{math.ceil(size / 1e6):,} MB"  # a new store is not 0 MB large
