@@ -13,8 +13,6 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.tools.notes.note import Note, as_data, chosen, owner_of, owner_of_person
 from zeroclaw.value import Value
 
-_SPEC = ContextSpec(name="notes", max_tokens=100_000, place="turn", trusted=True)
-
 
 class Recollection(Value):
     """Finds the notes; one for the whole daemon, and a Context Provider.
@@ -24,12 +22,14 @@ class Recollection(Value):
         max_chars: The limit of the notes sent with one message; 0 for none.
         redact: Removes secrets that have become known since.
         max_notes: The limit of an owner's notes.
+        spec: The provider's spec; untrusted notes taint the turn where they are chosen, not here.
     """
 
     notes: Notes
     max_chars: int
     redact: Callable[[str], str]
     max_notes: int = 0
+    spec: ContextSpec = ContextSpec(name="notes", max_tokens=100_000, place="turn", trusted=True)
 
     async def choose(self, address: Address, principal: Principal, text: str) -> tuple[Note, ...]:
         """Return the notes that match a message, of those that every reader there may see."""
@@ -41,11 +41,6 @@ class Recollection(Value):
             await self.notes.adopt(owner_of_person(principal.identity), owner)
         notes = await self.notes.all(owner)
         return await asyncio.to_thread(chosen, notes, text, self.max_chars) if notes else ()
-
-    @property
-    def spec(self) -> ContextSpec:
-        """The provider's spec; untrusted notes taint the turn where they are chosen, not here."""
-        return _SPEC
 
     async def texts(self, request: ContextRequest) -> tuple[ContextText, ...]:
         """Return the notes that were chosen for a turn, as one text that is framed already."""

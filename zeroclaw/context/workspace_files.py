@@ -61,8 +61,9 @@ class WorkspaceFiles(Value):
 
         def read() -> tuple[dict[str, str], Path, dict[str, str]]:
             workspace = self.workspaces / request.conversation
-            local = _read(workspace)
-            return _read(self.directory), workspace.resolve() if local else workspace, local
+            local = dict(_found(workspace))
+            shared = {} if self.directory is None else dict(_found(self.directory))
+            return shared, workspace.resolve() if local else workspace, local
 
         shared, workspace, local = await asyncio.to_thread(read)
         untrusted = bool(local) and await self.is_untrusted(request.conversation, workspace)
@@ -95,10 +96,6 @@ def _has_any(directory: Path | str | None) -> bool:
         and os.path.lexists(directory)
         and any(os.path.lexists(f"{directory}/{name}") for name, _, _ in FILES)
     )
-
-
-def _read(directory: Path | None) -> dict[str, str]:
-    return {} if directory is None else dict(_found(directory))
 
 
 def _found(directory: Path) -> Iterator[tuple[str, str]]:
