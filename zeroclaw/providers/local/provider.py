@@ -109,7 +109,6 @@ class LocalProvider(Struct, eq=False):
     context: ProviderContext
     child: Path = CHILD
     _child: _Child | None = None
-    _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     # The child works on one answer at a time. Requests wait here and not in its queue, where a
     # waiting request would look stalled.
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -126,7 +125,8 @@ class LocalProvider(Struct, eq=False):
         Raises:
             ProviderUnusable: The package or the file is missing, or the model does not load.
         """
-        await self._running()
+        async with self._turn:
+            await self._running()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the child, starting it if necessary; see `Provider.stream`."""
@@ -169,25 +169,21 @@ class LocalProvider(Struct, eq=False):
 
     async def _running(self) -> _Child:
         """Return the child; start a new one if there is none or it has died."""
-        # Held while a model loads, since other callers need that child too.
-        async with self._starting:
-            child = self._child
-            if child is not None and _is_alive(child.process):
-                return child
-            if child is not None:
-                self._child = None
-                self._failures += 1
-                await child.process.wait()
-                self.context.log("local_model_died", code=child.process.returncode)
-                await child.provider.aclose()
-            await asyncio.to_thread(check_model, self.rules.model_file)
-            # A single start or death does not count as a failure.
-            await self.context.clock.sleep(
-                BACK_OFF.wait_s(self._failures - 1, self.context.jitter())
-            )
-            self._failures += 1  # reset once it has answered
-            self._child = await self._start()
-            return self._child
+        child = self._child
+        if child is not None and _is_alive(child.process):
+            return child
+        if child is not None:
+            self._child = None
+            self._failures += 1
+            await child.process.wait()
+            self.context.log("local_model_died", code=child.process.returncode)
+            await child.provider.aclose()
+        await asyncio.to_thread(check_model, self.rules.model_file)
+        # A single start or death does not count as a failure.
+        await self.context.clock.sleep(BACK_OFF.wait_s(self._failures - 1, self.context.jitter()))
+        self._failures += 1  # reset once it has answered
+        self._child = await self._start()
+        return self._child
 
     async def _start(self) -> _Child:
         """Start a child and wait until it is serving."""
