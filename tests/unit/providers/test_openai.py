@@ -287,6 +287,23 @@ CALLED: tuple[Message, ...] = (
             '"stream":true}',
             id="old servers",
         ),
+        *(
+            pytest.param(
+                400, message, '"content":"2"}],"max_tokens"', '"content":"2"}],"tools":[{', id=name
+            )
+            for name, message in (
+                (
+                    "LiteLLM, with tools in the history alone",
+                    "litellm.UnsupportedParamsError: Anthropic doesn't support tool calling without "
+                    "`tools=` param specified.",
+                ),
+                (
+                    "Bedrock, likewise",
+                    "The toolConfig field must be defined when using toolUse and toolResult content "
+                    "blocks.",
+                ),
+            )
+        ),
         pytest.param(
             400,
             "'messages.1' : for 'role:assistant' the following must be satisfied"

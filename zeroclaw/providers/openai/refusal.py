@@ -80,6 +80,8 @@ _OBJECTIONS: tuple[tuple[str, Mapping[str, object]], ...] = (
     # Ollama, OpenRouter and Groq, of a model. vLLM and llama.cpp name a switch for operators.
     ("does not support tools|found that support tool use", {"takes_tools": False}),
     ("tool calling.{1,3}is not supported", {"takes_tools": False}),
+    # Bedrock and LiteLLM, of a person without tools in a chat where somebody else has some.
+    ("without `tools=` param|toolconfig field must be defined", {"needs_tools": True}),
     # The chat templates of Gemma 1 and 2, and Google's endpoint of Gemma 3.
     ("system role not supported|developer instruction is not enabled", {"takes_system": False}),
     # Servers that are older than the field.

@@ -55,6 +55,7 @@ _CALLS, _ID = attrgetter("tool_calls"), attrgetter("id")
 NO_TEXT = "(no text)"
 """The text of an answer that was only reasoning, and of a message without one, such as a blank mail:
 Mistral, Moonshot and Anthropic refuse empty ones."""
+_NO_TOOL = ToolDefinition(name="none", description="Stands for no tool. Never call it.")
 BETWEEN = "(I have the results.)"
 """The assistant message inserted between tool results and a person's message."""
 
@@ -69,6 +70,7 @@ class Dialect(Value):
         needs_reasoning: It requires reasoning in each answer with calls.
         has_short_ids: Ids of calls are nine letters and digits.
         takes_tools: The model may be sent tools.
+        needs_tools: It requires some wherever a message has calls or results.
         takes_system: It takes a system message; else a person's first message begins with it.
         takes_stream_options: It takes the field that asks for the usage.
     """
@@ -78,6 +80,7 @@ class Dialect(Value):
     needs_reasoning: bool = False
     has_short_ids: bool = False
     takes_tools: bool = True
+    needs_tools: bool = False
     takes_system: bool = True
     takes_stream_options: bool = True
 
@@ -107,6 +110,8 @@ def encode_request(
     body: dict[str, object] = {"model": model, "messages": _encoded_messages(request, dialect)}
     if request.tools and dialect.takes_tools:
         body["tools"] = encode_tools(request.tools) if tools is None else tools
+    elif dialect.needs_tools and any(of_type(request.messages, ToolMessage)):
+        body["tools"] = encode_tools((_NO_TOOL,))
     bound = request.max_output_tokens or max_output_tokens
     if bound is not None:
         body[dialect.limit] = bound
