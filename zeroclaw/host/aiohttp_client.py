@@ -35,6 +35,9 @@ from zeroclaw.network import Network
 # For the status line and each header: some Content-Security-Policy headers exceed the default of 8
 # KiB.
 _LINE_BYTES = 64 * 1024
+_PARSED_BYTES = 4 * 1024
+MAX_HEADS = 32
+"""Heads of answers in one read: before its answer, an honest server sends a few interim ones (1xx)."""
 
 
 class _Protocol(ResponseHandler):
@@ -43,6 +46,21 @@ class _Protocol(ResponseHandler):
     The library resumes the connection and its parser after each piece, mostly without need (aiohttp
     3.14.5). If a later version lacks the attribute, it always resumes.
     """
+
+    def data_received(self, data: bytes) -> None:
+        """Parse a piece of what one read got at a time; end the connection if it is all heads.
+
+        A read can get ten thousand of them, for which every other connection would wait.
+        """
+        at = 0
+        while True:
+            end = len(data) if getattr(self, "_reading_paused", True) else at + _PARSED_BYTES
+            super().data_received(data[at:end])
+            if len(self) > MAX_HEADS:
+                self.close()
+            if end >= len(data) or self.transport is None or self.transport.is_closing():
+                return
+            at = end
 
     def resume_reading(self, *args: bool, **options: bool) -> None:
         if getattr(self, "_reading_paused", True):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -221,6 +221,23 @@ async def test_an_answer_that_is_left_early_leaves_nothing_for_the_loop_to_close
         del answer
         sys.set_asyncgen_hooks(*hooks)
         assert forgotten == []
+
+
+@pytest.mark.parametrize(("heads", "is_cut"), [(3, False), (20_000, True)])
+async def test_a_few_heads_may_precede_an_answer(*, heads: int, is_cut: bool) -> None:
+    """A stranger's server that sends nothing else would hold up all other connections."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * heads)
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+        with suppress(ConnectionError):
+            await writer.drain()
+
+    async with serving(serve) as port, aclosing(http_client()) as client:
+        request = HttpRequest(url=f"http://127.0.0.1:{port}/", body=BODY)
+        with pytest.raises(HttpCut) if is_cut else nullcontext():
+            assert await fetch(client, request) == (200, [b"ok"])
 
 
 async def test_silence_times_out() -> None:
