@@ -9,7 +9,7 @@ element ends with the page, as in the HTML standard, so nothing is searched for 
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import assert_never
 
 from zeroclaw.value import Struct, Value, field
@@ -204,7 +204,8 @@ class _Reader(Struct, kw_only=True):
     """Builds the text; the space between two pieces is decided when the second arrives.
 
     Attributes:
-        skipped: The element that is being skipped and the open elements in it; empty for none.
+        skipped: The element that is being skipped and the open elements in it, outermost first: by
+            tag, the levels at which it is open, as bits; empty for none.
         lead: Put before the next text of this block, such as the dash of a list.
         verbatim: The number of open `pre` elements.
         leads_to: The target of the open link.
@@ -220,7 +221,7 @@ class _Reader(Struct, kw_only=True):
     verbatim: int = 0
     in_title: bool = False
     leads_to: str = ""
-    skipped: list[str] = field(default_factory=list[str])
+    skipped: dict[str, int] = field(default_factory=dict[str, int])
 
     def words(self, text: str) -> None:
         """Handle the text between two tags."""
@@ -242,18 +243,19 @@ class _Reader(Struct, kw_only=True):
         tag = element.tag
         is_closed = element.is_closed and tag in _FOREIGN
         if self.skipped:
-            outer, *inner = self.skipped
-            if tag != outer or tag not in _OPEN_ENDED or not _HOLDERS.isdisjoint(inner):
+            outer = next(iter(self.skipped))
+            if tag != outer or tag not in _OPEN_ENDED or self._innermost(_HOLDERS) > 0:
                 if not is_closed and (tag in _SPECIAL or tag == outer):
-                    self.skipped.append(tag)
-                    self.skipped = self.skipped if len(inner) < _MAX_LEVELS else [""]
+                    level = self._innermost(self.skipped) + 1
+                    self.skipped[tag] = self.skipped.get(tag, 0) | 1 << level
+                    self.skipped = self.skipped if level <= _MAX_LEVELS else {"": 1}
                 return
-            self.skipped = []
+            self.skipped = {}
         if tag in _LEFT_OUT or (
             tag not in _EMPTY
             and (_is_hidden(element.attributes) or self.leaves_out(tag, element.attributes))
         ):
-            self.skipped = [] if is_closed else [tag]
+            self.skipped = {} if is_closed else {tag: 1}
             return
         self._block(tag)
         self._begin(tag, element.attributes)
@@ -309,15 +311,20 @@ class _Reader(Struct, kw_only=True):
 
     def _end_skipped(self, tag: str) -> None:
         """Handle an end tag while skipping; one that browsers would ignore must not reveal anything."""
+        level = self._innermost((tag,))
         bounds = _CELLS if tag in _SPECIAL else _SPECIAL
         if tag in _ROWS or tag == "table":
             bounds = frozenset({"table"})
-        for at in reversed(range(len(self.skipped))):
-            if self.skipped[at] == tag:
-                del self.skipped[at:]
-                return
-            if self.skipped[at] in bounds or (tag == "li" and self.skipped[at] in _HOLDERS):
-                return
+        elif tag == "li":
+            bounds |= _HOLDERS
+        if level >= 0 and level >= self._innermost(bounds):
+            outside = (1 << level) - 1
+            levels = ((name, bits & outside) for name, bits in self.skipped.items())
+            self.skipped = {name: bits for name, bits in levels if bits}
+
+    def _innermost(self, tags: Iterable[str]) -> int:
+        """Return the innermost level at which one of these is open while skipping; -1 for none."""
+        return max(self.skipped.get(tag, 0).bit_length() for tag in tags) - 1
 
     def _end_link(self) -> None:
         address, self.leads_to = self.leads_to, ""
