@@ -109,6 +109,8 @@ class Unread(Value):
 
 
 Cause = Literal["stop", "new", "halt", "interrupt", "revoked"]
+"""Why a turn is ended from outside. A shutdown is not a cause: it takes no step, and the turn is
+resumed from its journal."""
 
 
 class Stop(Value):

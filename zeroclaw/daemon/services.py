@@ -336,7 +336,7 @@ class Services:
         self.policy.halt(halt)
         self.mailboxes.set_halted(not halt.over)
         if not halt.over:
-            self._group.create_task(self.runner.abort_all("halt", halt.by), name="halt")
+            self._group.create_task(self.runner.halt(halt.by), name="halt")
 
     # --- start ---------------------------------------------------------------------------------
 

@@ -25,8 +25,8 @@ from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.executor import EffectExecutor
 from zeroclaw.turn.machine import Step, step
 from zeroclaw.turn.session import NOTHING, Transition
-from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
-from zeroclaw.turn.states import Calling, Confirming, Done, State, Streaming, stages
+from zeroclaw.turn.signals import AbortRequested, Effect, Event
+from zeroclaw.turn.states import STAGES, Calling, Confirming, Done, State, Streaming
 from zeroclaw.value import Value, replace
 
 MAX_WAITING = 256
@@ -114,9 +114,9 @@ class TurnLoop:
             self.draft.show(f"{self._shown}\n\n{text}")
             self.draft.demand_messages()
 
-    async def abort(self, cause: AbortCause, by: str) -> None:
-        """End the turn from outside."""
-        await self._queue.put(Transition(events=(AbortRequested(cause=cause, by=by),)))
+    async def halt(self, by: str) -> None:
+        """End the turn, as part of a halt of everything."""
+        await self._queue.put(Transition(events=(AbortRequested(cause="halt", by=by),)))
 
     async def drive(
         self, state: State, effects: tuple[Effect, ...], *, first: Event | None = None
@@ -252,10 +252,8 @@ class TurnLoop:
     # --- observers -----------------------------------------------------------------------------
 
     def _publish_stages(self, previous: State | None, state: State) -> None:
-        if type(previous) is type(state):
-            return
-        earlier = stages(previous) if previous is not None else ()
-        for stage in stages(state):
+        earlier = STAGES[type(previous)] if previous is not None else ()
+        for stage in STAGES[type(state)]:
             if stage not in earlier:
                 self._turn.publish(StageEntered(stage=stage))
 

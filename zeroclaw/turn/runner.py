@@ -45,7 +45,7 @@ from zeroclaw.turn.journal import first_step
 from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import add_usage, resume
 from zeroclaw.turn.session import NOTHING, ConversationSession, Transition
-from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
+from zeroclaw.turn.signals import AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Asking, Calling, Done, State
 from zeroclaw.value import replace
 
@@ -168,11 +168,11 @@ class TurnRunner:
         """Serve the control lane while no turn runs."""
         await ControlLane(self._services, session).between()
 
-    async def abort_all(self, cause: AbortCause, by: str) -> None:
+    async def halt(self, by: str) -> None:
         """End every running turn."""
         async with asyncio.TaskGroup() as group:
             for loop in self._running.values():
-                group.create_task(loop.abort(cause, by))
+                group.create_task(loop.halt(by))
 
     # --- the beginning -------------------------------------------------------------------------
 

@@ -5,18 +5,12 @@ effect names the events that answer it. It gets exactly one answer, failure incl
 "No answer".
 """
 
-from typing import Literal
-
+from zeroclaw.conversation.inbox import Cause
 from zeroclaw.envelope import ActionId
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.turn.entries import Recorded
 from zeroclaw.turn.states import CompactionCause
 from zeroclaw.value import Value
-
-AbortCause = Literal["stop", "new", "halt", "revoked", "interrupt"]
-"""Why a turn is ended from outside. A shutdown is not a cause: it takes no step, and the turn is
-resumed from its journal."""
-
 
 # --- events --------------------------------------------------------------------------------------
 
@@ -109,7 +103,7 @@ class AbortRequested(Value):
         usage: The cost of the interrupted requests.
     """
 
-    cause: AbortCause
+    cause: Cause
     by: str = ""
     usage: Usage = NO_USAGE
 

@@ -1,6 +1,7 @@
 """The states of a turn (S4-03), and the values they share."""
 
-from typing import Literal, assert_never
+from collections.abc import Mapping
+from typing import Literal
 
 from zeroclaw.events import StageName
 from zeroclaw.limits.prices import Price
@@ -153,22 +154,13 @@ Calling = Confirming | Executing
 Running = Asking | Calling
 State = Running | Done
 
-
-def stages(state: State) -> tuple[StageName, ...]:
-    """Return the stages of S0 that a state covers, in order.
-
-    `receive_input` comes before the first state: it makes the turn's message.
-    """
-    match state:
-        case Thinking():
-            return ("compose_request", "send_request")
-        case Streaming():
-            return ("stream_response",)
-        case Confirming() | Executing():
-            return ("tool_call",)
-        case Compacting():
-            return ("compose_request",)
-        case Done():
-            return ("render",)
-        case _:
-            assert_never(state)
+STAGES: Mapping[type[State], tuple[StageName, ...]] = {
+    Thinking: ("compose_request", "send_request"),
+    Streaming: ("stream_response",),
+    Confirming: ("tool_call",),
+    Executing: ("tool_call",),
+    Compacting: ("compose_request",),
+    Done: ("render",),
+}
+"""The stages of S0 that each state covers, in order. `receive_input` comes before the first state: it
+makes the turn's message."""

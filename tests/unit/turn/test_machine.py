@@ -21,6 +21,7 @@ from tests.unit.turn.parts import (
     run,
     streaming,
 )
+from zeroclaw.conversation.inbox import Cause
 from zeroclaw.delivery.split import BREAK, BREAK_CHAR
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import AssistantMessage, FinishReason, Usage
@@ -28,7 +29,6 @@ from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN, Batch, allocate
 from zeroclaw.turn.machine import begin, begin_compaction, join_texts, resume, step
 from zeroclaw.turn.signals import (
-    AbortCause,
     AbortRequested,
     Compact,
     Event,
@@ -38,6 +38,7 @@ from zeroclaw.turn.signals import (
     TurnFailed,
 )
 from zeroclaw.turn.states import (
+    STAGES,
     Calling,
     Compacting,
     Confirming,
@@ -49,7 +50,6 @@ from zeroclaw.turn.states import (
     Streaming,
     Thinking,
     TurnLimits,
-    stages,
 )
 
 FIRST = Progress(limits=LIMITS, requests=1)
@@ -366,7 +366,7 @@ def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: 
         ("interrupt", "", "interrupted by a newer message"),
     ],
 )
-def test_the_person_reads_who_ended_a_turn(cause: AbortCause, by: str, note: str) -> None:
+def test_the_person_reads_who_ended_a_turn(cause: Cause, by: str, note: str) -> None:
     """Each cause has its own sentence (P10)."""
     assert done(step(streaming(), AbortRequested(cause=cause, by=by))[0]).note == note
 
@@ -469,7 +469,7 @@ BATCH = Batch(slots=())
 def test_there_are_six_states_and_no_others() -> None:
     """A turn is always in one of six states (S4-01, S4-03)."""
     six = {Thinking, Streaming, Confirming, Executing, Compacting, Done}
-    assert set(get_args(State)) == six
+    assert set(get_args(State)) == STAGES.keys() == six
 
 
 @pytest.mark.parametrize(
@@ -485,7 +485,7 @@ def test_there_are_six_states_and_no_others() -> None:
 )
 def test_each_stage_lies_in_a_state(state: State, inside: tuple[str, ...]) -> None:
     """The six stages keep their order inside the states (S0-01)."""
-    assert stages(state) == inside
+    assert STAGES[type(state)] == inside
 
 
 @pytest.mark.parametrize("kind", get_args(Calling))
