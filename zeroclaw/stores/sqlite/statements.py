@@ -5,7 +5,9 @@ a transaction; a rejected write raises, and the caller rolls back the whole comm
 stored exactly, as microseconds since 1970, UTC.
 """
 
+import errno
 import hashlib
+import os
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -249,20 +251,25 @@ def release_pages(connection: sqlite3.Connection) -> None:
 
 
 def rewrite(connection: sqlite3.Connection, directory: Path) -> None:
-    """Rewrite the file in this directory, unless it is large; call it between transactions.
+    """Rewrite the file in this directory; call it between transactions.
 
     A page that was split keeps copies of rows that moved away, which `secure_delete` does not reach.
+
+    Raises:
+        OSError: The file is too large.
+        sqlite3.Error: Passed through.
     """
     pages = number(connection, "PRAGMA page_count")
-    if pages * number(connection, "PRAGMA page_size") <= _REWRITTEN_BYTES:
-        folder = str(directory).replace("'", "''")
-        try:
-            # With the copy in memory, a small container is killed, and again at each start.
-            connection.executescript(
-                f"PRAGMA temp_store_directory = '{folder}'; PRAGMA temp_store = FILE; VACUUM"
-            )
-        finally:
-            connection.executescript("PRAGMA temp_store_directory = ''; PRAGMA temp_store = MEMORY")
+    if pages * number(connection, "PRAGMA page_size") > _REWRITTEN_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    folder = str(directory).replace("'", "''")
+    try:
+        # With the copy in memory, a small container is killed, and again at each start.
+        connection.executescript(
+            f"PRAGMA temp_store_directory = '{folder}'; PRAGMA temp_store = FILE; VACUUM"
+        )
+    finally:
+        connection.executescript("PRAGMA temp_store_directory = ''; PRAGMA temp_store = MEMORY")
 
 
 def empty_log(connection: sqlite3.Connection) -> bool:

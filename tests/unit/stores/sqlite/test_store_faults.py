@@ -241,6 +241,26 @@ def test_the_file_is_rewritten_on_disk_and_not_in_memory(tmp_path: Path) -> None
     assert [name.endswith(" (deleted)") for name in copies] == [True]
 
 
+@pytest.mark.slow
+async def test_an_erasure_says_that_it_did_not_rewrite_a_large_file(tmp_path: Path) -> None:
+    """It may hold remains of the words, and only the log can tell an operator so."""
+    logged = list[tuple[str, object]]()
+
+    def note(event: str, **fields: object) -> None:
+        logged.append((event, fields.get("reason")))
+
+    def fill() -> None:
+        opened = open_for_writing(tmp_path)
+        opened.connection.execute("INSERT INTO blob (digest, body) VALUES ('', zeroblob(70000000))")
+        opened.close()
+
+    await asyncio.to_thread(fill)
+    async with aclosing(await open_store(tmp_path, clock=ManualClock(), log=note)) as store:
+        await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
+        await store.commit(chore(counter("a")))
+    assert logged[1:] == [("file_not_rewritten", "[Errno 27] File too large")]
+
+
 @pytest.mark.parametrize("fate", ["removed", "replaced"])
 async def test_nothing_is_committed_to_a_deleted_file(tmp_path: Path, fate: str) -> None:
     """P1: SQLite would go on writing to the unlinked file, and everything would be lost at the
