@@ -489,6 +489,21 @@ def test_further_questions_are_optional(tmp_path: Path) -> None:
     assert bare == ['server = "h"', 'token = { env = "CHAT_TOKEN" }']
 
 
+def test_a_blank_answer_is_asked_again_or_takes_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model without a name, or a code on a channel that takes none, would be a faulty file."""
+    monkeypatch.setitem(globals(), "CHAT", replace(CHAT, may_pair=False))
+    room = Room(tmp_path, chat=True)
+    shown = room.ask(
+        *("2", "https://models.example/v1", " ", "big", "type", " ", SECRET, " ", "y"),
+        *("", "n", "y", "h", "env", "CHAT_TOKEN", " ", "U1", "", ""),
+    )
+    assert shown.count("that is blank") == 3
+    assert text_of(tmp_path / "model.key") == f"{SECRET}\n"
+    assert (room.given().provider.model, room.given().operators) == ("big", ("chat:U1",))
+
+
 def test_without_pairing_the_operator_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

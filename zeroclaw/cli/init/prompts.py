@@ -220,7 +220,7 @@ class Interview(Value):
 
     def _typed(self, key: str) -> SecretReference | None:
         """Ask for a secret and write it into a file; None if the person picks no file for it."""
-        value = click.prompt("The key (not shown)", hide_input=True).strip()
+        value = _text("The key (not shown)", is_hidden=True)
         path = _path("The file it goes into", default=str(self.secrets / f"{key}.key"))
         is_new = not path.exists()
         if not (is_new or path.is_file()):
@@ -374,8 +374,19 @@ def _sender(manifest: ChannelManifest) -> str:
     return ""
 
 
-def _text(label: str, *, default: str | None = None) -> str:
-    return click.prompt(label, default=default, show_default=bool(default), type=str).strip()
+def _text(label: str, *, default: str | None = None, is_hidden: bool = False) -> str:
+    """Ask for a text; a blank answer is the default, or is refused where there is none."""
+
+    def parse(answer: str) -> str:
+        text = answer.strip() or default
+        if text is None:
+            message = "that is blank; write an answer"
+            raise click.UsageError(message)
+        return text
+
+    return click.prompt(
+        label, default=default, hide_input=is_hidden, show_default=bool(default), value_proc=parse
+    )
 
 
 def _path(label: str, *, default: str | None = None) -> Path:
