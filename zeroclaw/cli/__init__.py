@@ -184,6 +184,14 @@ def _open_standard_streams() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, and end the process.
+
+    The interpreter would wait for every thread, even for one in which the system looks up a name
+    while no name server answers.
+    """
     _open_standard_streams()
-    root.main(prog_name="zeroclaw")
+    try:
+        root.main(prog_name="zeroclaw")
+    except SystemExit as end:
+        # Everything is closed, and `click.echo` has flushed what it wrote.
+        os._exit(int(end.code or 0))

@@ -87,9 +87,6 @@ def command(
         daemon.run(start, on_ready=greet, lifeline=lifeline, hangup=hangup)
     finally:
         stop_logging()
-    # All is closed. The interpreter would wait for every thread, even for one in which the system
-    # looks up a name while no name server answers.
-    os._exit(0)
 
 
 def _is_pipe(descriptor: int) -> bool:

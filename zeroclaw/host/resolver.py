@@ -1,18 +1,36 @@
 """Resolves host names with this machine's resolver.
 
 A look-up can't be interrupted: if its caller gives up, its thread waits for as long as a stranger's
-name server takes. So look-ups run in a separate pool, and can't use up the threads for file access.
+name server takes. So look-ups run in a separate pool, and can't use up the threads for file access;
+and neither the end of a `LeavingLoop` nor that of the process (`zeroclaw.cli.main`) waits for one.
 """
 
 import asyncio
 import socket
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from typing import TypeVar
 
 from zeroclaw.errors import ZeroclawError, system_words
 
+T = TypeVar("T")
+
 MAX_LOOKUPS = 16
 """Concurrent look-ups; more have to wait. Equals the number of concurrent fetches."""
+
+
+class LeavingLoop(asyncio.SelectorEventLoop):
+    """A loop whose end does not wait for threads: look-ups in them take as long as name servers do."""
+
+    async def shutdown_default_executor(self, *_: float | None) -> None:
+        """Leave the threads to `close`."""
+
+
+def run(main: Coroutine[object, object, T]) -> T:
+    """Run a coroutine that may look up names; as `asyncio.run`, but on a `LeavingLoop`."""
+    with asyncio.Runner(loop_factory=LeavingLoop) as runner:
+        return runner.run(main)
 
 
 class NameUnknown(ZeroclawError):

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from zeroclaw.channel import Log
+from zeroclaw.host.resolver import LeavingLoop
 
 STALL_S = 0.1
 SAMPLE_S = 0.05
@@ -37,7 +38,7 @@ class LoopWatch:
 
     def new_loop(self) -> asyncio.AbstractEventLoop:
         """Return the watched loop."""
-        return _Loop(self._selector)
+        return LeavingLoop(self._selector)
 
     def start(self) -> None:
         """Start watching; called on the loop."""
@@ -70,13 +71,6 @@ class LoopWatch:
         sampled_s, place = self._place
         place = place if sampled_s == began_s else "not seen"
         self._log("loop_stalled", cpu_ms=round(took_s * 1000), place=place, level="warning")
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose end does not wait for threads: look-ups in them take as long as name servers do."""
-
-    async def shutdown_default_executor(self, *_: float | None) -> None:
-        """Leave the threads to `close`."""
 
 
 class _TimedSelector(selectors.DefaultSelector):

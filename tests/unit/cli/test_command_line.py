@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from zeroclaw.cli import COMMANDS, CommandFailed, load_command, root
+from zeroclaw.cli import COMMANDS, CommandFailed, load_command, main, root
 from zeroclaw.cli.invocation import command, copyable, program, say, shell_word
 from zeroclaw.cli.options import print_result, with_places
 from zeroclaw.errors import Refused, refused_as
@@ -33,8 +33,8 @@ def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
     Without coverage, which loads a database itself.
     """
     script = (
-        "import sys, atexit\n"
-        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "import os, sys\n"
+        "os._exit = lambda _: print(*sys.modules, file=sys.stderr)\n"
         "from zeroclaw.cli import main\n"
         f"sys.argv = ['zeroclaw', *{list(arguments)!r}]\n"
         "main()\n"
@@ -48,6 +48,18 @@ def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
         | environment,
     )
     return set(done.stderr.split())
+
+
+@pytest.mark.parametrize(("argument", "expected"), [("--version", 0), ("nonsense", 2)])
+def test_the_process_ends_itself_with_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, argument: str, expected: int
+) -> None:
+    """The interpreter would wait for a thread that looks up a name while no name server answers."""
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(sys, "argv", ["zeroclaw", argument])
+    main()
+    assert ended == [expected]
 
 
 def test_a_shell_that_completes_after_an_unknown_command_gets_no_error() -> None:

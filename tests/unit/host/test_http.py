@@ -30,7 +30,7 @@ from zeroclaw.host.http import (
     authorities_by_directory,
     http_client,
 )
-from zeroclaw.host.resolver import NameUnknown, resolve
+from zeroclaw.host.resolver import NameUnknown, resolve, run
 
 BODY = b"{}"
 
@@ -656,3 +656,15 @@ async def test_slow_lookups_do_not_take_all_threads(monkeypatch: pytest.MonkeyPa
         assert await other == "served"
         answered.set()
     assert {lookup.result() for lookup in lookups} == {()}
+
+
+def test_the_end_of_a_loop_waits_for_no_look_up() -> None:
+    """No thread can be stopped while the system looks up a name in it (P10)."""
+    answered = threading.Event()
+
+    async def give_up() -> str:
+        asyncio.get_running_loop().run_in_executor(None, answered.wait)
+        return "given up"
+
+    assert (run(give_up()), answered.is_set()) == ("given up", False)
+    answered.set()

@@ -1,6 +1,5 @@
 """`zeroclaw doctor`: why is the bot silent?"""
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from msgspec.structs import asdict
 
 from zeroclaw.cli.invocation import copyable
 from zeroclaw.cli.options import as_json, print_result, with_places
+from zeroclaw.host import resolver
 
 
 @click.command("doctor")
@@ -25,7 +25,7 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     from zeroclaw.cli.doctor.checks import exit_code, in_words, run_checks
     from zeroclaw.cli.doctor.probes import probe
 
-    results = run_checks(asyncio.run(probe(config, data_dir)))
+    results = run_checks(resolver.run(probe(config, data_dir)))
     checks = [{**asdict(result), "remedy": copyable(result.remedy)} for result in results]
     report = {"healthy": exit_code(results) == 0, "checks": checks}
     print_result(report, map(in_words, results), as_json=as_json)

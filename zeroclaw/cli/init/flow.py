@@ -1,6 +1,5 @@
 """Makes the first configuration, from questions or from options, and lists the next steps."""
 
-import asyncio
 import os
 import re
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.config_check import check
 from zeroclaw.errors import ConfigError, Refused, ZeroclawError
+from zeroclaw.host import resolver
 from zeroclaw.host.places import places_of
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
@@ -57,7 +57,7 @@ def from_interview(directory: Path) -> str:
 
     Typed secrets go into files in `directory`.
     """
-    found = asyncio.run(discover(ProviderSettings(kind="auto"), os.environ))
+    found = resolver.run(discover(ProviderSettings(kind="auto"), os.environ))
     interview = Interview(
         found=found,
         channels=channel_kinds(),
@@ -166,7 +166,7 @@ def try_model(settings: ProviderSettings) -> TrialResult:
     """Ask a model for one short answer; blocks, and runs its own event loop."""
     loaded = Loaded(config=Config(provider=settings), places=places_of())
     try:
-        trial = asyncio.run(try_and_close(open_model(loaded, url="", model=""), is_brief=True))
+        trial = resolver.run(try_and_close(open_model(loaded, url="", model=""), is_brief=True))
     except ZeroclawError as error:
         return TrialResult(is_ok=False, line=" ".join(str(error).split()))
     if not trial.answers:
@@ -183,7 +183,7 @@ def try_channel(channel: ChosenChannel, manifest: ChannelManifest) -> TrialResul
         if not manifest.check:
             return TrialResult(is_ok=True, line=f"{channel.kind}: its settings are well-formed")
         (part,) = checked.channels
-        result = asyncio.run(ask_platform(part, checked.redactor, within_s=CHECK_S))
+        result = resolver.run(ask_platform(part, checked.redactor, within_s=CHECK_S))
     except ConfigError as error:
         return TrialResult(is_ok=False, line="; ".join(error.faults))
     return replace(result, line=f"{channel.kind}: {' '.join(result.line.split())}")
@@ -222,7 +222,7 @@ def _provider(options: Options) -> ProviderSettings:
         return ProviderSettings(
             kind="openai",
             base_url=base_url,
-            model=options.model or asyncio.run(first_of(base_url)),
+            model=options.model or resolver.run(first_of(base_url)),
             api_key=key,
         )
     except ValidationError as error:

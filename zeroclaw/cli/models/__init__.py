@@ -1,6 +1,5 @@
 """`zeroclaw models`: lists, gets and tests models."""
 
-import asyncio
 import json
 import os
 import re
@@ -13,6 +12,7 @@ import click
 
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, print_result, progress, with_config
+from zeroclaw.host import resolver
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _URL_HELP = "An OpenAI-compatible server, including /v1; asked without a key."
@@ -38,7 +38,7 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
     from zeroclaw.cli.models.provider import take_model
 
     loaded = take_model(load(config), os.environ, ask=None)
-    listed = asyncio.run(listing.listing(loaded, url=url))
+    listed = resolver.run(listing.listing(loaded, url=url))
     print_result(listing.as_json(listed), listing.in_words(listed), as_json=as_json)
 
 
@@ -81,7 +81,7 @@ def get(source: str, sha256: str, config: Path | None) -> None:
     if not is_url or target.exists():
         check_model(target, sha256, target)
     else:
-        asyncio.run(_fetch(source, target, sha256))
+        resolver.run(_fetch(source, target, sha256))
     say(f"{target} is here. To use it, write this into your configuration, and test it:\n")
     click.echo(f'[provider]\nkind = "local"\nmodel_file = {json.dumps(str(target))}')
 
@@ -103,7 +103,7 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
     from zeroclaw.cli.models import trial
     from zeroclaw.cli.models.provider import open_model
 
-    result = asyncio.run(trial.try_and_close(open_model(load(config), url=url, model=model)))
+    result = resolver.run(trial.try_and_close(open_model(load(config), url=url, model=model)))
     print_result(trial.as_json(result), trial.in_words(result), as_json=as_json)
     if not result.answers:
         sys.exit(1)

@@ -1,6 +1,5 @@
 """The model of a command: discovered if `[provider]` leaves it open, and opened."""
 
-import asyncio
 import os
 import sys
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from zeroclaw.cli.models.choice import Confirm, Discovered, choose, configured, 
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.foundation import open_provider
 from zeroclaw.errors import ConfigError
+from zeroclaw.host import resolver
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.models.listing import USUAL
 from zeroclaw.host.models.servers import NoOffer, address_of, offers_of, on_loopback
@@ -41,7 +41,7 @@ def take_model(
     settings = loaded.config.provider
     if settings.kind != "auto":
         return loaded
-    found = asyncio.run(discover(settings, environment, addresses=addresses))
+    found = resolver.run(discover(settings, environment, addresses=addresses))
     choice = choose(settings, found, ask)
     config = loaded.config.model_copy(update={"provider": choice.settings})
     return replace(loaded, config=config, written=loaded.config, reason=choice.reason)
@@ -83,7 +83,7 @@ def _selected(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
         settings = ProviderSettings(
             kind="openai",
             base_url=address_of(url),
-            model=model or asyncio.run(first_of(url)),
+            model=model or resolver.run(first_of(url)),
             connect_s=settings.connect_s,
             stall_s=settings.stall_s,
             attempts=settings.attempts,
