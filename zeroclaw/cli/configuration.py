@@ -5,7 +5,7 @@ This file imports pydantic and the configuration's models, so commands import it
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -111,10 +111,11 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     faults: list[str] = []
     try:
         table = table_of(text)
+        channels = {*object_at(table, "channels")}
         config = _readable(table, faults)
-        check(config, environment, broken=object_at(table, "channels").keys() - config.channels)
+        check(config, environment, broken=channels - config.channels.keys())
     except ConfigError as error:
-        faults += error.faults
+        faults += _of_other_keys(error.faults, faults)
     return tuple(faults)
 
 
@@ -130,25 +131,31 @@ def unready(settings: ProviderSettings, places: Places) -> Iterator[str]:
             yield str(error)
 
 
-def _readable(table: dict[str, object], faults: list[str], depth: int = 2) -> Config:
-    """Return the configuration without the keys of tables, and the channels, that have faults.
+def _readable(table: dict[str, object], faults: list[str]) -> Config:
+    """Return the configuration without the keys that have faults, which it removes."""
+    while True:
+        try:
+            return config_of(table)
+        except ValidationError as error:
+            faults += _of_other_keys(faults_of(error, Config), faults)
+            for fault in error.errors():
+                _remove(table, fault["loc"])
 
-    Where a table is faulty without them, or as a whole, it is left out.
-    """
-    try:
-        return config_of(table)
-    except ValidationError as error:
-        faults.extend(faults_of(error, Config))
-        broken = {fault["loc"][:depth] for fault in error.errors()}
-    tables = {path[0] for path in broken}
-    valid: dict[str, object] = {}
-    for key, value in table.items():
-        if key not in tables:
-            valid[key] = value
-        elif is_object(value) and (key,) not in broken:
-            valid[key] = {name: it for name, it in value.items() if (key, name) not in broken}
-    # Its further faults may be those of keys that were left out.
-    return _readable(valid, [], depth=1)
+
+def _of_other_keys(more: Iterable[str], faults: Iterable[str]) -> list[str]:
+    """Return further faults without those of keys that have one already, and so were left out."""
+    known = {fault.partition(": ")[0] for fault in faults}
+    return [fault for fault in more if fault.partition(": ")[0] not in known]
+
+
+def _remove(table: dict[str, object], path: tuple[int | str, ...]) -> None:
+    """Remove the last key on a path that the table has; a list as a whole."""
+    key, below = str(path[0]), path[1:]
+    inner = table.get(key)
+    if is_object(inner) and below and below[0] in inner:
+        _remove(inner, below)
+    else:
+        table.pop(key, None)
 
 
 def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from zeroclaw.config.references import SecretReference
 from zeroclaw.json_fields import is_object
@@ -137,18 +137,24 @@ class ProviderSettings(Settings):
 
     @model_validator(mode="after")
     def _has_keys_of_its_kind(self) -> "ProviderSettings":
-        needs = {"openai": ("base_url", "model"), "scripted": ("script",)}
-        for key in needs.get(self.kind, ()):
-            if not getattr(self, key):
-                message = f'kind = "{self.kind}" needs the key `{key}`'
-                raise ValueError(message)
-        if self.kind == "auto" and self.base_url and not self.model:
-            message = "a `base_url` needs the key `model`"
-            raise ValueError(message)
-        if self.kind == "auto" and self.api_key is not None and not self.base_url:
+        kind, needs = self.kind, {"openai": ("base_url", "model"), "scripted": ("script",)}
+        reasons = dict.fromkeys(needs.get(kind, ()), f'kind = "{kind}" needs it')
+        if kind == "auto" and self.base_url:
+            reasons["model"] = "a `base_url` needs it"
+        if kind == "auto" and self.api_key is not None:
             # Otherwise the key would be sent to the first endpoint found.
-            message = "an `api_key` needs the key `base_url`, which names its endpoint"
-            raise ValueError(message)
+            reasons["base_url"] = "an `api_key` needs it, because it names the key's endpoint"
+        faults: list[InitErrorDetails] = [
+            {
+                "type": PydanticCustomError("needed", "{why}", {"why": why}),
+                "loc": (key,),
+                "input": "",
+            }
+            for key, why in reasons.items()
+            if not getattr(self, key)
+        ]
+        if faults:
+            raise ValidationError.from_exception_data(type(self).__name__, faults)
         return self
 
 

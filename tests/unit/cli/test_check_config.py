@@ -45,7 +45,8 @@ def test_all_faults_are_reported_together() -> None:
     paths = [fault.partition(": ")[0] for fault in faults]
     assert paths == [
         "autonomy",
-        "provider",
+        "provider.base_url",
+        "provider.model",
         "channels.web.stream",
         "channels.terminal.colour",
         "channels.pigeon.kind",
@@ -57,8 +58,10 @@ def test_all_faults_are_reported_together() -> None:
     ("provider", "places"),
     [
         pytest.param('kind = "fax"\nstall_s = 0', ("stall_s", "kind", "api_key"), id="keys"),
-        pytest.param('kind = "openai"\nbase_url = "/"', ("base_url",), id="needed"),
-        pytest.param('kind = "openai"\nstall_s = 0', ("stall_s",), id="incomplete"),
+        pytest.param('kind = "openai"\nbase_url = "/"', ("base_url", "model"), id="needed"),
+        pytest.param(
+            'kind = "openai"\nstall_s = 0', ("stall_s", "base_url", "model"), id="incomplete"
+        ),
     ],
 )
 def test_a_faulty_key_hides_no_fault_of_another(provider: str, places: tuple[str, ...]) -> None:
@@ -66,6 +69,21 @@ def test_a_faulty_key_hides_no_fault_of_another(provider: str, places: tuple[str
     text = f'[provider]\napi_key = {{ env = "NOT_SET" }}\n{provider}'
     faults = [fault.partition(": ")[0] for fault in faults_in(text, environment={})]
     assert faults == [f"provider.{place}" for place in places]
+
+
+def test_a_faulty_key_hides_no_fault_of_its_channel() -> None:
+    """P10: nor does a key that names the channel's kind make one, as long as it is faulty itself."""
+    text = """[channels.bot]\nkind = 3\n[channels.telegram]\npairing = "open"\nrate = { bursts = 1 }
+token = { env = "NOT_SET" }\ngroups = "some"\n[channels.discord]\npairing = 1
+token = { env = "NOT_SET" }"""
+    assert [fault.partition(": ")[0] for fault in faults_in(text, environment={})] == [
+        "channels.bot.kind",
+        "channels.telegram.pairing",
+        "channels.telegram.rate.bursts",
+        "channels.discord.pairing",
+        "channels.telegram.groups",
+        "channels.discord.token",
+    ]
 
 
 def test_a_text_that_is_no_toml_is_one_fault() -> None:

@@ -387,7 +387,7 @@ def test_unsetting_a_required_key_changes_nothing(home: Path) -> None:
     text = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'
     path = written(home, text)
     code, out, err = run("unset", "provider.script", "--config", str(path))
-    assert (code, out, "needs the key `script`" in err) == (2, "", True)
+    assert (code, out, 'provider.script: kind = "scripted" needs it' in err) == (2, "", True)
     assert path.read_text(encoding="utf-8") == text
 
 

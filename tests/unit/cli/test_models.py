@@ -322,8 +322,8 @@ def test_without_a_terminal_there_is_no_question() -> None:
 @pytest.mark.parametrize(
     ("provider", "fault"),
     [
-        ('kind = "auto"\nbase_url = "http://a/v1"', "needs the key `model`"),
-        ('kind = "auto"\napi_key = { env = "A_KEY" }', "needs the key `base_url`"),
+        ('kind = "auto"\nbase_url = "http://a/v1"', "provider.model: a `base_url` needs it"),
+        ('kind = "auto"\napi_key = { env = "A_KEY" }', "provider.base_url: an `api_key` needs it"),
     ],
 )
 async def test_a_discovered_server_gets_no_key(tmp_path: Path, provider: str, fault: str) -> None:
