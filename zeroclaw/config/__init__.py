@@ -12,6 +12,11 @@ _INVALID = re.compile("[\0\ud800-\udfff]")
 bytes of a command line that are not UTF-8."""
 _KEY = re.compile(r"\('(.*?)',?\)")
 """A key in a sentence of `tomllib`: the tuple of its parts."""
+_IN_WORDS = {
+    "cannot overwrite a value": "this key has a value already, further up",
+    r"illegal character '\n'": "a text in quotes ends on its line; its last quote is missing",
+}
+"""Replaces sentences of `tomllib` that only its authors understand."""
 
 
 def table_of(text: str) -> dict[str, object]:
@@ -25,6 +30,8 @@ def table_of(text: str) -> dict[str, object]:
         invalid = tuple(_invalid_texts(table, ""))
     except tomllib.TOMLDecodeError as error:
         reason = _KEY.sub(lambda key: "`" + key[1].replace("', '", ".") + "`", str(error).lower())
+        for theirs, ours in _IN_WORDS.items():
+            reason = reason.replace(theirs, ours)
         if reason.startswith("invalid value"):
             reason += '; a text needs quotes: "…"'
         raise ConfigError((f"not valid TOML: {reason}",)) from error

@@ -158,6 +158,15 @@ def test_a_fault_of_a_whole_table_names_the_table() -> None:
             "not valid TOML: cannot declare `channels.web` twice (at line 2, column 14)",
         ),
         (
+            "autonomy = 'full'\nautonomy = 'readonly'",
+            "not valid TOML: this key has a value already, further up (at end of document)",
+        ),
+        (
+            'autonomy = "full\n',
+            "not valid TOML: a text in quotes ends on its line; its last quote is missing (at line 1, "
+            "column 17)",
+        ),
+        (
             "autonomy = full",
             'not valid TOML: invalid value (at line 1, column 12); a text needs quotes: "…"',
         ),

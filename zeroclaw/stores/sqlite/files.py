@@ -35,8 +35,8 @@ _BY_CODE = {
     "directory",
     sqlite3.SQLITE_READONLY: "`{path}` can't be written; give zeroclaw's user the right to write it",
     sqlite3.SQLITE_PERM: "`{path}` can't be opened; give zeroclaw's user the right to write it",
-    sqlite3.SQLITE_CANTOPEN: "`{path}` can't be opened; check that its directory exists and that "
-    "zeroclaw's user may write there",
+    sqlite3.SQLITE_CANTOPEN: "`{path}` can't be opened; check that its directory exists, that "
+    "zeroclaw's user may write there, and that `ulimit -n` is not too low",
     sqlite3.SQLITE_BUSY: "`{path}` is locked by another program; close what has it open",
     sqlite3.SQLITE_LOCKED: "`{path}` is locked by another program; close what has it open",
     sqlite3.SQLITE_IOERR: "the disk of `{path}` failed to read or write; check the disk and its "
