@@ -71,6 +71,8 @@ _OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
 MAX_QUEUED_HISTORIES = 10_000
 """Limit of queued reads of long histories: turns queue for them too, so it is as many as the rate
 limits can let through."""
+MEASURE_AFTER_S = (0.0, 60.0, 600.0)
+"""Seconds before each question for a model's window; a large model takes minutes to load."""
 
 
 class Services:
@@ -365,7 +367,7 @@ class Services:
         # Last, because a model's problems are reported through the channels.
         for provider in (foundation.provider, foundation.summariser):
             if isinstance(provider, Measuring):
-                self._group.create_task(call(provider.measure), name="window")
+                self._group.create_task(self._measure(provider), name="window")
         if isinstance(foundation.provider, Preloading):
             self._group.create_task(self._preload(foundation.provider), name="model")
         await ready.wait()
@@ -389,6 +391,12 @@ class Services:
 
     def _menu(self, channel: str) -> Menu:
         return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())
+
+    async def _measure(self, provider: Measuring) -> None:
+        """Ask for the window; again later, for an endpoint that starts together with the daemon."""
+        for wait_s in MEASURE_AFTER_S:
+            await self.foundation.clock.sleep(wait_s)
+            await call(provider.measure)
 
     async def _preload(self, provider: Preloading) -> None:
         """Load the model before the first question; if it fails, tell the operators."""

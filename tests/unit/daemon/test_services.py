@@ -19,6 +19,7 @@ from zeroclaw.channel import Admit
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import ToolsSettings
 from zeroclaw.daemon.foundation import Openers, hidden_paths, open_foundation
+from zeroclaw.daemon.services import MEASURE_AFTER_S
 from zeroclaw.delivery.account import REFUSED_S
 from zeroclaw.envelope import Accepted, Admission, Duplicate, Envelope, Position, Said
 from zeroclaw.errors import (
@@ -81,6 +82,24 @@ async def test_a_model_that_cannot_be_loaded_is_reported_to_operators(world: Wor
         assert "model_failed" in world.facts.events()
         await house.say("hello")
         assert house.texts()[-1] == "ok"
+
+
+class LateModel(ScriptedModel):
+    """A model whose endpoint may start after the daemon."""
+
+    measured = 0
+
+    async def measure(self) -> None:
+        self.measured += 1
+
+
+async def test_an_endpoint_that_starts_later_is_asked_for_its_window_again(world: World) -> None:
+    """It was asked once; then no conversation knew its window before the next start."""
+    model = world.model = LateModel()
+    async with world.running() as house:
+        assert model.measured == 1
+        await house.advance(MEASURE_AFTER_S[1])
+        assert model.measured == 2
 
 
 async def test_an_adapter_gets_its_own_positions(world: World) -> None:

@@ -148,13 +148,15 @@ def test_a_table_knows_some_models(model: str, window: int | None) -> None:
 
 
 async def test_an_endpoint_is_asked_for_its_window() -> None:
-    """Once, with the key; its answer comes before the table."""
-    http = FakeHttp(Played(parts=(listed(context_length=16_384),)))
+    """With the key; its answer comes before the table, and outlasts a refusal."""
+    http = FakeHttp(Played(parts=(listed(context_length=16_384),)), Played(status=503))
     endpoint = provider(http, window=None)
     assert (endpoint.facts.context_tokens, endpoint.facts.context_from) == (None, "")
     await endpoint.measure()
     assert (endpoint.facts.context_tokens, endpoint.facts.context_from) == (16_384, "the endpoint")
-    (request,) = http.requests
+    await endpoint.measure()
+    assert endpoint.facts.context_tokens == 16_384
+    request = http.requests[0]
     assert (request.method, request.url) == ("GET", "https://host/v1/models")
     assert request.headers["Authorization"].startswith("Bearer sk-")
 

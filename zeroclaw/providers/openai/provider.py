@@ -154,7 +154,7 @@ class OpenAIProvider(Struct, eq=False, kw_only=True):
         if body is None:
             self.context.log("window_not_reported", endpoint=self._name)
             return
-        self._asked_window = window_in(body, self.endpoint.model)
+        self._asked_window = window_in(body, self.endpoint.model) or self._asked_window
         if is_llama_cpp(body):
             self._tokenize_url = f"{base.removesuffix('/v1')}/tokenize"
         self.facts = self._known_facts()
