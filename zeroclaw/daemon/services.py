@@ -165,6 +165,7 @@ class Services:
             conversations=self.conversations,
             reassembly=self.reassembly,
             notices=self.notices,
+            policy=self.policy,
         )
         self.strangers = Strangers(context, self.requests, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
@@ -336,7 +337,7 @@ class Services:
     def take_halt(self, halt: Halt) -> None:
         """Put a halt into force at once, which ends running turns, or lift it."""
         self.policy.halt(halt)
-        self.mailboxes.set_halted(not halt.over)
+        self.mailboxes.halt_changed()
         if not halt.over:
             self._group.create_task(self.runner.halt(halt.by), name="halt")
 

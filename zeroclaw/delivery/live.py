@@ -70,6 +70,7 @@ class DraftHandle:
 
     Attributes:
         place: The key of its address.
+        text: The newest text, even if it is not shown yet.
         is_parked: The turn waits for a person; no typing is shown.
     """
 
@@ -99,7 +100,7 @@ class DraftHandle:
         )
         self._name = f"draft {new.turn}"
         self._uncertainty = Uncertainty(mark=new.lost)
-        self._text = ""
+        self.text = ""
         self._newest: machine.Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._outline = Outline()
@@ -155,7 +156,7 @@ class DraftHandle:
         """
         if self._draft.closed:
             return
-        self._text = self.as_shown(text)
+        self.text = self.as_shown(text)
         self._newest = machine.Showed(parts=(), is_last=is_last)
         self._stop_typing()
         self._update_rest()
@@ -208,7 +209,7 @@ class DraftHandle:
             kind="bot",
             key=parts[0].key if parts else machine.message_key(self._turn, 0),
             ref=next((part.message for part in parts if part.message is not None), ""),
-            text=self._text,
+            text=self.text,
             at=made_at(self._turn),
             draft=True,
         )
@@ -227,20 +228,20 @@ class DraftHandle:
         self._after_cut.append(callback)
         if self._is_cutting or self._newest is None:
             return
-        is_long = len(self._text) - self._settled(self._text) > CUT_AT_ONCE_CHARS
+        is_long = len(self.text) - self._settled(self.text) > CUT_AT_ONCE_CHARS
         if is_long and begin_in(self._group, self._cut_apart(), name=self._name) is not None:
             self._is_cutting = True
             self._update_rest()
         else:
             frame, self._newest = self._newest, None
-            self._go_on(replace(frame, parts=self._parts(self._text)))
+            self._go_on(replace(frame, parts=self._parts(self.text)))
 
     async def _cut_apart(self) -> None:
         event: machine.Event = machine.Closed()  # if cancelled, the group is shutting down
         try:
             while self._newest is not None:
                 frame, self._newest = self._newest, None
-                parts = await asyncio.to_thread(self._parts, self._text)
+                parts = await asyncio.to_thread(self._parts, self.text)
                 # If a newer text came meanwhile and must become messages too, cut it as well;
                 # otherwise it is shown in its turn.
                 if self._newest is None or self._demand not in self._after_cut:

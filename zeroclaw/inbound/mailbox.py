@@ -16,6 +16,7 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.live_config import LivePolicy
 from zeroclaw.inbound.operators import Notices
 from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
@@ -45,6 +46,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     conversations: Conversations
     reassembly: Reassembly
     notices: Notices
+    policy: LivePolicy
     _open: dict[ConversationId, asyncio.Event] = field(
         default_factory=dict[ConversationId, asyncio.Event]
     )
@@ -52,7 +54,6 @@ class Mailboxes(Struct, kw_only=True, eq=False):
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     _early: dict[ConversationId, None] | None = field(default_factory=dict[ConversationId, None])
     _admitting: bool = True
-    halted: bool = False
     _halted: dict[ConversationId, None] = field(default_factory=dict[ConversationId, None])
 
     def __len__(self) -> int:
@@ -90,12 +91,11 @@ class Mailboxes(Struct, kw_only=True, eq=False):
         for conversation in early:
             self.wake(conversation)
 
-    def set_halted(self, on: bool) -> None:  # noqa: FBT001  the switch's position
-        """Halt or resume: while halted no turn starts, and messages wait (`/halt`)."""
-        self.halted = on
+    def halt_changed(self) -> None:
+        """Obey the policy's halt or its end: while halted no turn starts, and messages wait."""
         for wakeup in self._open.values():
             wakeup.set()
-        if not on:
+        if self.policy.last_halt.over:
             halted, self._halted = self._halted, {}
             for conversation in halted:
                 self.wake(conversation)
@@ -179,7 +179,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             if items and self._may_start:
                 await self.turns.run(session, items, wakeup)
             elif not wakeup.is_set():
-                if self.halted:
+                if not self.policy.last_halt.over:
                     # Closed until `/resume`, so that no erasure has to wait for that.
                     self._halted[conversation] = None
                 self.sessions.leave(session)
@@ -187,7 +187,7 @@ class Mailboxes(Struct, kw_only=True, eq=False):
 
     @property
     def _may_start(self) -> bool:
-        return self._admitting and not self.halted
+        return self._admitting and self.policy.last_halt.over
 
     async def _may_follow(self, conversation: ConversationId) -> bool:
         """Let the conversation before `/new` be answered first, unless it is failing.
@@ -199,4 +199,4 @@ class Mailboxes(Struct, kw_only=True, eq=False):
             return True
         async with self._changed:
             await self._changed.wait_for(lambda: not (self.is_open(old) and self._may_start))
-        return not self.halted
+        return self.policy.last_halt.over

@@ -79,7 +79,6 @@ class TurnLoop:
         self._queue: asyncio.Queue[Transition] = asyncio.Queue(MAX_WAITING)
         self._tasks = EffectExecutor(turn, controls, self._queue.put)
         self._started: list[tuple[asyncio.Task[None], ActionId | None]] = []
-        self._shown = ""
         self._state: State | None = None
         self._counted = NO_USAGE
         self._abort = NOTHING
@@ -109,9 +108,8 @@ class TurnLoop:
 
     def show_note(self, note: Localized) -> None:
         """Show a note below the draft, if there is one; the note survives a restart."""
-        if self._shown:
-            text = note.to(self._turn.language)
-            self.draft.show(f"{self._shown}\n\n{text}")
+        if self.draft.text:
+            self.draft.show(f"{self.draft.text}\n\n{note.to(self._turn.language)}")
             self.draft.demand_messages()
 
     async def halt(self, by: str) -> None:
@@ -207,8 +205,7 @@ class TurnLoop:
             case signals.SendRequest(request=request):
                 self._start(group, tasks.ask(request))
             case signals.ShowText(text=text, is_last=is_last):
-                self._shown = tasks.receipts.without_receipts(text)
-                self.draft.show(self._shown, is_last=is_last)
+                self.draft.show(tasks.receipts.without_receipts(text), is_last=is_last)
             case signals.GateBatch(calls=calls):
                 # People read the text while the turn waits; the card of a request comes below it.
                 self.draft.demand_messages()
