@@ -20,7 +20,7 @@ _FENCE = re.compile(  # also one that begins an item of a list
     r"((?:[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})([^`~\n]*)"
 )
 _DEEP_HEADING = re.compile(r" {0,3}#{4,6}[ \t]+(.*)")
-_CODE = re.compile(r"((?<!`)(`{1,3})(?!`).+?(?<!`)\2(?!`))")
+_CODE = re.compile(r"(\\.|(?<!`)(`{1,3})(?!`).+?(?<!`)\2(?!`))")  # an escaped backtick begins none
 _IMAGE = re.compile(r"!(?=\[[^\]\n]{0,200}\]\(https?://)")
 # Discord has several link forms that hide the target, but people must read exactly what was screened.
 # So every form except the plain one is escaped. Code is no exception, because only Discord knows where
@@ -104,6 +104,6 @@ def _render_line(line: str) -> str:
     if "||" not in line:
         return line
     # Inline code needs no escapes: `||` hides nothing there, and a backslash would be shown.
-    pieces = _CODE.split(line)  # in threes: text, code with its backticks, the backticks alone
+    pieces = _CODE.split(line)  # in threes: text, an escape or code, the backticks alone
     pieces[::3] = [piece.replace("|", "\\|") for piece in pieces[::3]]
     return "".join(piece for at, piece in enumerate(pieces) if at % 3 < 2)  # noqa: PLR2004

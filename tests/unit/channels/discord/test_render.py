@@ -65,6 +65,8 @@ def test_no_text_is_hidden_behind_a_spoiler() -> None:
     """In code, where an escape would be visible, it stays."""
     assert body("a ||b|| `c || d` e||") == "a \\|\\|b\\|\\| `c || d` e\\|\\|"
     assert body("a ` ||b|| ``c||``") == "a ` \\|\\|b\\|\\| ``c||``"
+    assert body("\\` ||b|| `") == "\\` \\|\\|b\\|\\| `"
+    assert body("\\\\` a || b `") == "\\\\` a || b `"
     assert body("||[a](<https://b.example>)") == "\\|\\|[a]\\(<https://b.example>)"
 
 
