@@ -37,6 +37,7 @@ REPEAT_S = 10.0
 MAX_STARTS, STARTS_S = 20, 60.0
 """Streams that may begin per period, in seconds; "chat.startStream" is tier 2."""
 CLOSE_S = 2.0
+"""Time limit in seconds for the end of a stream that nothing else needs: what follows counts."""
 _MAX_REFUSED = 1_000
 _STATES: Mapping[str, str] = {"running": "in_progress", "ok": "complete", "failed": "error"}
 Chunk = Mapping[str, object]
@@ -116,7 +117,7 @@ class Streams:
         if stream is None or stream.is_busy:
             return False
         if not body.startswith(stream.text):
-            await self.stop(stream.channel, ts)
+            await self._leave(ts, stream)
             return False
         chunks = _chunks(body[len(stream.text) :])
         if end is None and not chunks:
@@ -132,8 +133,7 @@ class Streams:
             is_open = end is None
         except ChannelRejected:
             # Slack may have stopped it for a person, and shows that the bot works until it is ended.
-            with suppress(ZeroclawError):  # the edit counts
-                await self.stop(stream.channel, ts)
+            await self._leave(ts, stream)
             return False
         finally:
             if not is_open:
@@ -180,18 +180,21 @@ class Streams:
             for ts, stream in tuple(self._open.items()):
                 is_old = stream.sent_at + IDLE_S <= at or stream.began_at + LIFE_S <= at
                 if is_old and not stream.is_busy:
-                    with suppress(ZeroclawError):  # then Slack ends it
-                        await self.stop(stream.channel, ts)
+                    await self._leave(ts, stream)
             if not self._open:
                 self._has_open.clear()
 
     async def aclose(self) -> None:
         """End the open streams; after `CLOSE_S` leave the rest to Slack."""
-        with suppress(TimeoutError):
+        async with asyncio.TaskGroup() as group:
+            for ts, stream in tuple(self._open.items()):
+                group.create_task(self._leave(ts, stream))
+
+    async def _leave(self, ts: str, stream: _Stream) -> None:
+        """End a stream that gets no more text; if that fails or takes too long, Slack ends it."""
+        with suppress(ZeroclawError, TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                for ts, stream in tuple(self._open.items()):
-                    with suppress(ZeroclawError):
-                        await self.stop(stream.channel, ts)
+                await self.stop(stream.channel, ts)
 
 
 def _chunks(body: str) -> list[Chunk]:

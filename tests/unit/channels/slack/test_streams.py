@@ -1,10 +1,12 @@
 """A growing answer on Slack: a stream where Slack allows one, else a message that is edited."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
 
+from channels._remote.http import READ_S
 from channels.slack.emulator.server import BOT, Fault, Person, SlackServer
 from channels.slack.streams import CHECK_S, IDLE_S, LIFE_S, MAX_STARTS, REPEAT_S
 from tests.contract.channel_suite import Desk
@@ -126,13 +128,20 @@ async def test_a_stream_that_slack_has_ended_continues_as_edits() -> None:
         assert texts(slack, team) == ["one two", "and so on"]
 
 
-async def test_a_stream_that_can_not_be_ended_delays_no_edit() -> None:
+@pytest.mark.parametrize(
+    "fault", [Fault(status=429, headers={"Retry-After": "30"}), Fault(hangs=True)]
+)
+async def test_a_stream_that_can_not_be_ended_delays_no_edit(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Slack refused to extend it, and has a tighter limit on ends than on edits (P9)."""
+    monkeypatch.setattr("channels.slack.streams.CLOSE_S", 0.1)
     async with with_question() as (slack, bot, team, to):
         ref = await bot.channel.send(to, draft(bot, "one"))
         slack.end_streams()
-        slack.will("chat.stopStream", Fault(status=429, headers={"Retry-After": "30"}))
-        await bot.channel.edit(ref, draft(bot, "one two"))
+        slack.will("chat.stopStream", fault)
+        async with asyncio.timeout(READ_S / 2):
+            await bot.channel.edit(ref, draft(bot, "one two"))
         assert writes(slack)[-2:] == ["chat.stopStream", "chat.update"]
         assert texts(slack, team) == ["one two"]
 
