@@ -83,12 +83,10 @@ def files_of(messages: Sequence[Message]) -> tuple[FilePart, ...]:
 
 def _with_notes(messages: tuple[Message, ...], notes: str) -> tuple[Message, ...]:
     for index in range(len(messages) - 1, -1, -1):
-        match messages[index]:
-            case UserMessage(content=text, note="") as message:
-                noted = replace(message, content=f"{notes}\n\n{text}")
-                return (*messages[:index], noted, *messages[index + 1 :])
-            case _:
-                continue
+        message = messages[index]
+        if isinstance(message, UserMessage) and not message.note:
+            noted = replace(message, content=f"{notes}\n\n{message.content}")
+            return (*messages[:index], noted, *messages[index + 1 :])
     return messages
 
 

@@ -101,7 +101,8 @@ async def plan_additions(
     # Guards all of them: a writer who adds a note also changes the count.
     old_count = await _COUNTS.get(reads, _count_key(owner))
     stored = [note async for note in NOTES.readable(reads, place=owner, state="")]
-    gists = await asyncio.to_thread(lambda: {note: _gist(note) for note in (*stored, *notes)})
+    every = (*stored, *notes)
+    gists = await asyncio.to_thread(lambda: {it: gist(it.text) or it.text for it in every})
     notes_by_gist = {gists[note]: note for note in stored}
     last, room = 0 if old_count is None else old_count.last, max_notes - len(stored)
     writes: list[Write] = []
@@ -122,10 +123,6 @@ async def plan_additions(
         return (), tuple(kept)
     new_count = _COUNTS.put(_count_key(owner), Numbered(last=last), place=owner, state=_COUNT)
     return (new_count, *writes), tuple(kept)
-
-
-def _gist(note: Note) -> str:
-    return gist(note.text) or note.text
 
 
 async def plan_move(reads: Reads, old: str, new: str) -> tuple[Write, ...]:

@@ -71,9 +71,10 @@ class ScriptedProvider(Struct, eq=False, kw_only=True):
                     text = fill_in(template, request.messages)
                     word_count += len(text.split())
                     has_spoken = has_spoken or bool(text.strip())
+                    delta = TextDelta if isinstance(step, Say) else ReasoningDelta
                     for at in range(0, len(text), step.chunk_chars):
                         await self.clock.sleep(step.delay_s)
-                        yield _delta(step, text[at : at + step.chunk_chars])
+                        yield delta(text=text[at : at + step.chunk_chars])
                 case Call():
                     calls.append(_call(step, len(calls), request.messages))
                 case Report():
@@ -135,10 +136,6 @@ def _end(
         UsageReported(usage=usage),
         Finished(reason=reason or ("tool_calls" if calls else "stop")),
     )
-
-
-def _delta(step: Say | Reason, piece: str) -> StreamEvent:
-    return TextDelta(text=piece) if isinstance(step, Say) else ReasoningDelta(text=piece)
 
 
 def _call(step: Call, place: int, messages: tuple[Message, ...]) -> ToolCall:
