@@ -226,10 +226,10 @@ def _outcome(outcome: Outcome) -> Html:
     for call in outcome.card.calls:
         ending = endings.get(call.approval)
         how = pill("open", "ask") if ending is None else pill(ending.how, ENDINGS[ending.how])
-        by = f" by {ending.by}" if ending is not None and ending.by else ""
+        by = [" · by ", tag("bdi", ending.by)] if ending is not None and ending.by else []
         reason = [" ", tag("q", ending.reason)] if ending is not None and ending.reason else []
         lines.append(
-            tag("p", how, " ", tag("code", call.tool), " ", coded(call.summary), by, *reason)
+            tag("p", how, " ", tag("code", call.tool), " ", coded(call.summary), *by, *reason)
         )
     return tag("div", *lines, class_="body")
 
