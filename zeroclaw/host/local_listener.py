@@ -100,7 +100,7 @@ class Listener:
         except (OSError, StoreUnusable) as error:  # then bookmarks lead nowhere any more
             log("sessions_not_read", reason=str(error), level="warning")
         self._writing = asyncio.Lock()
-        self._streams: dict[asyncio.Timeout, guard.RequestHead] = {}
+        self._streams: dict[asyncio.Timeout, tuple[str, ...]] = {}  # by the sessions of the browser
         self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
         self._mounts = asyncio.Event()  # set by each mount, and then replaced
@@ -236,8 +236,8 @@ class Listener:
         Returns False if they could not be stored, and so last only until the daemon ends.
         """
         self._logins = logins
-        for stream, request in [*self._streams.items()]:
-            if not self._is_open(request):
+        for stream, sessions in [*self._streams.items()]:
+            if not login.is_open(logins, sessions, self._clock.now()):
                 self._end(stream)
         async with self._writing:
             return await asyncio.to_thread(self._write, login.write_sessions(self._logins))
@@ -301,11 +301,9 @@ class Listener:
 
     def _add_stream(self, stream: asyncio.Timeout, request: guard.RequestHead) -> None:
         """Note a stream, and end the oldest ones of a browser that would run out of connections."""
-        self._streams[stream] = request
         # Other programs of this machine change the rest of the cookies at any time.
-        browser = guard.sessions_of(request, self.port)
-        all_streams = self._streams.items()
-        same = [key for key, head in all_streams if guard.sessions_of(head, self.port) == browser]
+        self._streams[stream] = browser = guard.sessions_of(request, self.port)
+        same = [key for key, other in self._streams.items() if other == browser]
         for oldest in same[:-MAX_STREAMS]:
             self._end(oldest)
 
