@@ -35,4 +35,5 @@ def trouble_frame(reason: str) -> bytes:
 def _frame(name: str, data: Mapping[str, object]) -> bytes:
     # JSON escapes both characters that end a line of a stream (HTML standard, 9.2.6).
     text = json.dumps(data, ensure_ascii=False)
-    return f"event: {name}\ndata: {text}\n\n".encode(errors="replace")  # a lone surrogate
+    # Only a lone surrogate has no UTF-8; Python's escape for it is that of JSON.
+    return f"event: {name}\ndata: {text}\n\n".encode(errors="backslashreplace")

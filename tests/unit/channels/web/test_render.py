@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels._local.render import Event, Gone, Typing, adds_to, event_data, file
@@ -91,9 +91,9 @@ def test_an_event_of_the_stream_holds_the_whole_item(
 def test_any_text_is_sent_in_its_own_bytes_on_one_line() -> None:
     """A draft is sent anew at each step, and escapes would triple most of the world's scripts."""
     text = "зло\r\n\u2028\x85" * 100
-    sent = frame(replace(MINE, text=f"{text}\ud800"))
+    sent = frame(replace(MINE, text=text))
     _, (event_read,) = feed(SseState(), sent)
-    assert json.loads(event_read.data)["text"] == f"{text}?"
+    assert json.loads(event_read.data)["text"] == text
     assert len(sent) < len(text.encode()) + 500
 
 
@@ -118,6 +118,7 @@ def test_every_character_of_a_files_name_is_shown() -> None:
     assert [*item["files"], item["sent"]["name"]] == 2 * ["a\u27e8U+202E\u27e9fdp.exe"]
 
 
+@example("\\\ud800")
 @given(st.text(st.characters()))
 def test_no_text_breaks_the_stream(text: str) -> None:
     """Line ends, lone surrogates and what looks like a field stay inside their event."""
