@@ -63,10 +63,6 @@ class Leases:
         self._fences: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
         self._locks: WeakValueDictionary[ConversationId, asyncio.Lock] = WeakValueDictionary()
 
-    def __len__(self) -> int:
-        """Return the number of conversations that this process holds now."""
-        return len(self._fences)
-
     async def fence_of(self, conversation: ConversationId) -> Fence:
         """Return the fence, leasing the conversation if this process doesn't hold it.
 
@@ -245,10 +241,6 @@ class SessionCache(Struct, eq=False):
         default_factory=OrderedDict[ConversationId, tuple[ConversationSession, float]]
     )
     _reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_READ))
-
-    def __len__(self) -> int:
-        """Return the number of idle sessions."""
-        return len(self._idle)
 
     async def take(self, conversation: ConversationId) -> ConversationSession:
         """Return the session of a conversation; read it unless the cached one is still valid."""

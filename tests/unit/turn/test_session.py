@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from weakref import ref
 
 import pytest
 
@@ -142,9 +143,8 @@ async def test_long_conversations_leave_room_for_fewer() -> None:
     sessions = SessionCache(store, Leases(store), ManualClock())
     third = MAX_KEPT_BYTES // 3
     left = [await with_a_note_of(sessions, f"c{number}", third) for number in range(4)]
-    assert len(sessions) == 2
-    assert await sessions.take(left[3].conversation) is left[3]
-    assert await sessions.take(left[1].conversation) is not left[1]
+    kept = [await sessions.take(session.conversation) is session for session in left]
+    assert kept == [False, False, True, True]
 
 
 async def test_the_size_of_a_conversation_that_was_read_counts_like_one_that_was_written() -> None:
@@ -158,9 +158,9 @@ async def test_the_newest_conversation_stays_at_any_length() -> None:
     """Else each message of a long one would wait until all of it was read anew."""
     store = MemoryStore()
     sessions = SessionCache(store, Leases(store), ManualClock())
-    await with_a_note_of(sessions, "short", 1)
+    short = await with_a_note_of(sessions, "short", 1)
     long = await with_a_note_of(sessions, "here", 2 * MAX_KEPT_BYTES)
-    assert len(sessions) == 1
+    assert await sessions.take(short.conversation) is not short
     assert await sessions.take(HERE) is long
 
 
@@ -170,16 +170,17 @@ async def test_a_quiet_conversation_is_let_go_of() -> None:
     sessions = SessionCache(store, Leases(store), clock)
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(sessions.keep())
-        sessions.leave(await sessions.take(ConversationId("old")))
+        old = await sessions.take(ConversationId("old"))
+        sessions.leave(old)
         await clock.advance(KEPT_S - LOOK_S)
         young = await sessions.take(HERE)
         sessions.leave(young)
         await clock.advance(2 * LOOK_S)
-        assert len(sessions) == 1
+        assert await sessions.take(old.conversation) is not old
         assert await sessions.take(HERE) is young
         sessions.leave(young)
         await clock.advance(KEPT_S + LOOK_S)
-        assert len(sessions) == 0
+        assert await sessions.take(HERE) is not young
         keeping.cancel()
 
 
@@ -216,9 +217,8 @@ async def test_nothing_is_kept_of_conversations_without_a_holder() -> None:
     """Whoever ever wrote to the bot would stay in memory for as long as the process lives."""
     leases = Leases(MemoryStore())
     held = await leases.fence_of(LEASED)
-    for number in range(100):
-        await leases.fence_of(ConversationId(f"c{number}"))
-    assert len(leases) == 1
+    others = [ref(await leases.fence_of(ConversationId(f"c{number}"))) for number in range(100)]
+    assert [other for other in others if other()] == []
     assert await leases.fence_of(LEASED) is held
 
 
