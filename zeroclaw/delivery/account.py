@@ -214,8 +214,9 @@ class Account:
         return place.direct and self.capabilities.native_draft and not self._is_refused_previews
 
     def traits(self, place: Address) -> Capabilities:
-        """Return the capabilities in this chat: `native_draft` only where it shows previews."""
-        return replace(self.capabilities, native_draft=self.previews(place))
+        """Return the capabilities in this chat: `native_draft` only where a draft shows previews."""
+        can_preview = self.capabilities.can_edit and self.previews(place)
+        return replace(self.capabilities, native_draft=can_preview)
 
     def request_call(
         self, name: str, *, place: Address, rank: Rank, message: str, granted: Callable[[], None]

@@ -91,6 +91,18 @@ async def test_an_empty_draft_delays_no_call() -> None:
         await handle.close()
 
 
+async def test_where_nothing_can_be_edited_no_call_waits_for_a_message() -> None:
+    """No text is shown there before the final, neither as a preview nor as a message (P9)."""
+    async with running(platform(replace(NATIVE, can_edit=False))) as rig:
+        handle = direct_draft(rig)
+        handle.show("let me look")
+        handle.demand_messages()
+        await handle.wait_for_messages()
+        assert rig.clock.monotonic() == 0
+        assert shown(rig.channel) == (None, [])
+        await handle.close()
+
+
 async def test_a_demanded_text_is_sent_at_once_behind_its_own_previews() -> None:
     """They leave a call of the chat's burst to it (P6)."""
     capabilities = replace(NATIVE, chat_budget=Budget(per_s=1, burst=2), min_edit_interval_s=1.0)
