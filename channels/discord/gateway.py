@@ -14,6 +14,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from math import inf
 
 import yarl
@@ -69,14 +70,11 @@ class _Socket(DiscordWebSocket):
         self.is_up = False
         self._max_heartbeat_timeout = QUIET_S
         self._owner = gateway
-        self._discord_parsers = {name: self._handler(name) for name in EVENTS | {"RESUMED"}}
+        self._discord_parsers = {name: partial(self._handle, name) for name in (*EVENTS, "RESUMED")}
 
-    def _handler(self, name: str) -> Callable[[object], None]:
-        def handle(data: object) -> None:
-            self.is_up = self.is_up or name in {"READY", "RESUMED"}
-            self._owner.on_event(name, as_object(data))
-
-        return handle
+    def _handle(self, name: str, data: object) -> None:
+        self.is_up = self.is_up or name in {"READY", "RESUMED"}
+        self._owner.on_event(name, as_object(data))
 
     async def identify(self) -> None:
         """Begin a session with the bot's own intents."""
