@@ -6,6 +6,7 @@ type reads as absent, so that callers need no type checks.
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import TypeGuard
 
 import msgspec
@@ -15,7 +16,8 @@ def parse(text: str) -> object:
     """Parse JSON.
 
     Raises:
-        ValueError: It is not JSON, contains NaN or infinity, or is nested too deep.
+        ValueError: It is not JSON, contains NaN or infinity or a number that would become it, or is
+            nested too deep.
     """
     try:
         return _decode(text)
@@ -96,6 +98,11 @@ def _refuse(constant: str) -> object:
     raise ValueError(message)
 
 
+def _finite(number: str) -> object:
+    value = float(number)
+    return value if isfinite(value) else _refuse(number)
+
+
 _decode = msgspec.json.Decoder().decode
 # Shared: `json.loads` with an option builds a new decoder for every call.
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)

@@ -881,6 +881,13 @@ def test_a_200_that_is_no_answer_is_reported_as_such(
         read(text)
 
 
+def test_a_number_that_would_become_infinity_is_no_part_of_an_answer() -> None:
+    """It was written as a word that no endpoint reads, into each later request."""
+    details = b'"delta":{"reasoning_details":[{"a":1e999}]},"finish_reason":"stop"'
+    with pytest.raises(StreamBroken, match="not JSON"):
+        read(b'data: {"choices":[{%b}]}\n\n' % details)
+
+
 def test_what_came_before_an_error_has_left() -> None:
     events = body().feed(TEXT + b'data: {"error":{"code":500}}\n\n')
     assert next(events) == TextDelta(text="x")

@@ -164,6 +164,7 @@ def test_structured_reasoning_goes_back_verbatim_and_instead_of_the_flat_text() 
         ("", "{}"),
         ("{broken \u2028 é 😀", '{"unreadable": "{broken \\u2028 \\u00e9 \\ud83d\\ude00"}'),
         ('{"a":NaN}', '{"unreadable": "{\\"a\\":NaN}"}'),
+        ('{"a":1e999}', '{"unreadable": "{\\"a\\":1e999}"}'),
         ("[1]", '{"unreadable": "[1]"}'),
         ('{"a":"\ud800', '{"unreadable": "{\\"a\\":\\"\\ud800"}'),
     ],
