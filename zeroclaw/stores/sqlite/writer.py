@@ -56,10 +56,6 @@ class Fences:
         self._last = epoch * _LEASES_PER_EPOCH
         self._newest: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
 
-    def __len__(self) -> int:
-        """Return how many conversations are leased."""
-        return len(self._newest)
-
     def lease(self, conversation: ConversationId) -> Fence:
         """Return a fence that is newer than all others of the conversation."""
         self._last += 1
