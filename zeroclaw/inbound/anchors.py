@@ -52,10 +52,6 @@ class Anchors(Struct, eq=False):
     _anchored: dict[str, int] | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def __len__(self) -> int:
-        """Return the number of chains with an anchor that this process knows."""
-        return len(self._anchored or ())
-
     async def keep(self) -> None:
         """Anchor new heads every `EVERY_S`, until cancelled."""
         while True:
