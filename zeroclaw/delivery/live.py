@@ -83,9 +83,8 @@ class DraftHandle:
         on_end: Callable[[], object],
     ) -> None:
         self._new = new
-        self._turn = new.turn
         self.is_parked = False
-        self._address, self.place = new.address, new.address.key()
+        self.place = new.address.key()
         self._account = account
         self._group = group
         self._on_end = on_end
@@ -141,7 +140,7 @@ class DraftHandle:
         self._tools_changed.set()
         if not self._shows_tools:
             self._shows_tools = True
-            begin_in(self._group, self._type_tools(account), name=f"tools {self._turn}")
+            begin_in(self._group, self._type_tools(account), name=f"tools {self._new.turn}")
 
     async def at_rest(self) -> None:
         """Wait until the newest text is shown, or can't be shown."""
@@ -207,10 +206,10 @@ class DraftHandle:
         parts = self._draft.parts
         return TranscriptItem(
             kind="bot",
-            key=parts[0].key if parts else machine.message_key(self._turn, 0),
+            key=parts[0].key if parts else machine.message_key(self._new.turn, 0),
             ref=next((part.message for part in parts if part.message is not None), ""),
             text=self.text,
-            at=made_at(self._turn),
+            at=made_at(self._new.turn),
             draft=True,
         )
 
@@ -276,7 +275,7 @@ class DraftHandle:
             if self._draft.requested == request:
                 self._feed(machine.Granted())
             if self._draft.flight is None and self._account is not None:
-                self._account.done(self._address)
+                self._account.done(self._new.address)
 
         self._cut_newest(begin_call)
 
@@ -333,7 +332,7 @@ class DraftHandle:
         if self._account is not None:
             self._account.request_call(
                 self._name,
-                place=self._address,
+                place=self._new.address,
                 rank=Rank.FINAL if slot.soon else Rank.DRAFT,
                 message=slot.message,
                 granted=self._granted,
@@ -375,12 +374,12 @@ class DraftHandle:
             self._not_yet.cancel()
 
     def _begin_to_type(self, account: Account) -> None:
-        begin_in(self._group, self._type(account), name=f"typing {self._turn}")
+        begin_in(self._group, self._type(account), name=f"typing {self._new.turn}")
 
     async def _type(self, account: Account) -> None:
         while not self._typing_is_over.is_set():
             if not self._shows_tools and not self.is_parked:
-                await account.typing(self._address)
+                await account.typing(self._new.address)
             await _wait(self._typing_is_over, TYPING_S)
 
     async def _type_tools(self, account: Account) -> None:
@@ -395,7 +394,7 @@ class DraftHandle:
             if is_over:
                 self._tools = tuple(map(_cut_short, self._tools))
             tools = self._tools
-            is_done = await account.typing(self._address, tools) or is_over
+            is_done = await account.typing(self._new.address, tools) or is_over
             is_shown = is_done and tools == self._tools and not any(map(_is_running, tools))
             if not is_shown:
                 await _wait(self._tools_changed, TYPING_S)
@@ -430,7 +429,7 @@ class DraftHandle:
         try:
             outcome = await self._outcome(account, call)
         finally:
-            account.done(self._address)
+            account.done(self._new.address)
             self._feed(machine.Landed(call=call.call, outcome=outcome))
             self._show_if_free()
 
@@ -447,8 +446,8 @@ class DraftHandle:
             case machine.Preview():
                 self._previewed += 1
                 if self._previewed == 1:
-                    self._group.create_task(self._refresh(), name=f"preview {self._turn}")
-                return await account.preview(self._address, self._content(call))
+                    self._group.create_task(self._refresh(), name=f"preview {self._new.turn}")
+                return await account.preview(self._new.address, self._content(call))
             case _:
                 assert_never(call)
 
@@ -459,13 +458,13 @@ class DraftHandle:
     async def _post(self, account: Account, call: machine.Send) -> CallOutcome[MessageRef]:
         """Post a message; recorded before the send, unless the platform recognises our keys."""
         keyed = account.capabilities.idempotent_send
-        mark = "" if keyed else account.lookup_mark(self._address)
+        mark = "" if keyed else account.lookup_mark(self._new.address)
         if mark and not await self._is_recorded(mark):
             return Unreachable(reason="it is not on record")
         self._uncertainty = Uncertainty(mark=mark)
         reply_to = "" if self._refs else self._new.reply_to
         content = replace(self._content(call), reply_to=reply_to)
-        outcome = await account.post(self._address, content)
+        outcome = await account.post(self._new.address, content)
         if isinstance(outcome, Delivered):
             ref = outcome.value
             self._refs[ref.message] = ref
