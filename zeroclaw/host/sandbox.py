@@ -26,7 +26,6 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from functools import cache
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed, refused_as, system_words
@@ -58,7 +57,9 @@ _FOR_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ss
 _SHOWN_TO_ALL = ("/proc/keys", "/proc/key-users")
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _TEST_S = 10.0
-_MEASURED_AT_ONCE = 2
+_MEASURING = ThreadPoolExecutor(2, thread_name_prefix="workspaces")
+"""The threads in which commands wait for the measurement of their workspace. It takes a second for a
+full one, so in the common threads a few of them would stop all else."""
 _FACTS = {"S ", "L ", "N "}  # prefixes of the self-test's lines that report facts
 
 
@@ -254,7 +255,7 @@ async def run(
     if (workspace := box.workspace) is not None:
         skipped = frozenset(mask.parts for mask in box.masks)
         usage = await asyncio.get_running_loop().run_in_executor(
-            _measuring_threads(), _measure, system, workspace, skipped
+            _MEASURING, _measure, system, workspace, skipped
         )
         if is_sandboxed and len(usage.secrets) > quotas.MAX_SECRETS:
             message = (
@@ -315,15 +316,6 @@ def _remaining_limits(limits: Limits, usage: DiskUsage) -> tuple[Limits, str]:
     file_bytes = max(free_bytes - free_bytes % quotas.BLOCK_BYTES, usage.largest_bytes)
     file_bytes = 0 if excess else min(limits.file_bytes, file_bytes)
     return replace(limits, file_bytes=file_bytes), excess
-
-
-@cache
-def _measuring_threads() -> ThreadPoolExecutor:
-    """Return the threads in which commands wait for the measurement of their workspace.
-
-    It takes a second for a full one, so in the common threads a few of them would stop all else.
-    """
-    return ThreadPoolExecutor(_MEASURED_AT_ONCE, thread_name_prefix="workspaces")
 
 
 def _measure(system: System | Bare, workspace: Path, skipped: frozenset[Parts]) -> DiskUsage:

@@ -129,7 +129,7 @@ class ModelTool(Value, Generic[Model]):
         spec: The tool's declaration.
         model: The model of its arguments.
         summary: Returns one line about a call for people, see `Tool.describe`.
-        find_resources: Returns the resources of a call, see `Tool.resources`.
+        find_resources: Returns the resources of a call, see `Tool.resources`; on the event loop.
         handler: Runs a call, see `Tool.run`.
         apply_settings: Applies the settings to parsed arguments: fills in defaults, refuses bad values.
             Must be idempotent.
@@ -138,7 +138,7 @@ class ModelTool(Value, Generic[Model]):
     spec: ToolSpec
     model: type[Model]
     summary: Callable[[Model], Localized]
-    find_resources: Callable[[Model, ToolContext], Awaitable[tuple[str, ...]]]
+    find_resources: Callable[[Model, ToolContext], tuple[str, ...]]
     handler: Callable[[Model, ToolContext], Awaitable[ToolOutput]]
     apply_settings: Callable[[Model], Model] = lambda arguments: arguments
 
@@ -152,7 +152,7 @@ class ModelTool(Value, Generic[Model]):
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
         """Return the resources that the call would touch."""
-        return await self.find_resources(self._parsed(arguments), context)
+        return self.find_resources(self._parsed(arguments), context)
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         """Run the call."""

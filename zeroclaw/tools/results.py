@@ -88,7 +88,7 @@ def tools(find: Find, answer_chars: Callable[[], int] = lambda: 20_000) -> tuple
             spec=spec,
             model=ReadArguments,
             summary=_line,
-            find_resources=_resources,
+            find_resources=lambda _, context: (f"results:{context.conversation}",),
             handler=handler,
             apply_settings=apply_settings,
         ),
@@ -100,11 +100,6 @@ def _line(arguments: ReadArguments) -> Localized:
         word = quoted(arguments.word)
         return catalogue.WOULD_SEARCH_RESULT.about(word=word, id=quoted(arguments.id))
     return catalogue.WOULD_READ_RESULT.about(id=quoted(arguments.id))
-
-
-async def _resources(arguments: ReadArguments, context: ToolContext) -> tuple[str, ...]:
-    del arguments
-    return (f"results:{context.conversation}",)
 
 
 def piece(text: str, arguments: ReadArguments) -> str:

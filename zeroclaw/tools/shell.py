@@ -141,9 +141,8 @@ class _Shell(Struct, eq=False):
             return catalogue.WOULD_RUN_ONLINE.about(command=command)
         return catalogue.WOULD_RUN_OFFLINE.about(command=command)
 
-    async def resources(self, arguments: ShellArguments, context: ToolContext) -> tuple[str, ...]:
+    def resources(self, _: ShellArguments, context: ToolContext) -> tuple[str, ...]:
         """Return the grants of the sandbox; the same for every command."""
-        del arguments
         if self.system is None:
             return ("sandbox:none",)
         skills = (f"skill:{name}" for name, _ in context.skills)

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.plain_tool import tool_context
 from tests.unit.tools.file_calls import call, resources, tool
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
-from zeroclaw.tools.files import SHORT_PATH_NAMES
+from zeroclaw.host.quotas import MAX_DEPTH
 from zeroclaw.tools.files import workspace as opening
 
 
@@ -49,13 +49,17 @@ async def test_no_path_leaves_the_workspace(
     assert secret == "hunter2"
 
 
-@pytest.mark.parametrize("deep", [1, SHORT_PATH_NAMES])
-async def test_a_path_has_its_name_however_long_it_is(workspace: Path, deep: int) -> None:
-    """A short one is read on the event loop, a long one in a thread."""
+@pytest.mark.parametrize("deep", [1, MAX_DEPTH])
+async def test_a_path_has_its_name_as_deep_as_a_workspace_may_be(
+    workspace: Path, deep: int
+) -> None:
+    """A deeper one is refused, as the event loop looks at each of its names."""
     path = "/".join("d" * deep)
     await asyncio.to_thread((workspace / path).mkdir, parents=True)
     named = f"file:{workspace}/{path}"
     assert await resources(workspace, path, "list_files") == (named, f"{named}/**")
+    with pytest.raises(ResourcesUnresolved, match="more than 64 directories"):
+        await resources(workspace, "d/" * MAX_DEPTH + "d", "list_files")
 
 
 @pytest.mark.parametrize("name", ["read_file", "write_file", "edit_file", "search_files"])

@@ -12,13 +12,12 @@ from typing import BinaryIO
 from urllib.parse import urljoin, urlsplit
 
 from zeroclaw.errors import Refused, refused_as
-from zeroclaw.host.http import HttpClient, HttpFailed, HttpRequest
+from zeroclaw.host.http import REDIRECTS, HttpClient, HttpFailed, HttpRequest
 from zeroclaw.host.models.gguf import is_gguf
 from zeroclaw.redact import without_credentials
 
 MAX_REDIRECTS = 5
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 Show = Callable[[int, int], None]
 """Called with the bytes so far, and the total."""
 
@@ -102,7 +101,7 @@ async def _request(http: HttpClient, url: str, file: BinaryIO, show: Show) -> st
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
     try:
         async with http.open(HttpRequest(method="GET", url=url, headers=headers)) as answer:
-            if answer.status in _REDIRECTS and "location" in answer.headers:
+            if answer.status in REDIRECTS and "location" in answer.headers:
                 return answer.headers["location"]
             if done and answer.status == _RANGE_NOT_SATISFIABLE:
                 return ""  # complete, or another file: its hash tells

@@ -120,15 +120,13 @@ def tools(
             spec=spec,
             model=ReadArguments,
             summary=lambda arguments: catalogue.WOULD_READ_ATTACHMENT.about(id=arguments.id),
-            find_resources=_resources,
+            find_resources=lambda arguments, context: (
+                f"attachment:{context.conversation}/{arguments.id}",
+            ),
             handler=files.read,
             apply_settings=files.apply_settings,
         ),
     )
-
-
-async def _resources(arguments: ReadArguments, context: ToolContext) -> tuple[str, ...]:
-    return (f"attachment:{context.conversation}/{arguments.id}",)
 
 
 class _Files(Struct, eq=False):

@@ -36,7 +36,8 @@ from zeroclaw.tools.fetch.client import (
     Resolve,
     limits,
 )
-from zeroclaw.tools.fetch.target import Target, TargetRefused, read_target
+from zeroclaw.tools.fetch.target import Target, TargetRefused, read_allowed, read_target
+from zeroclaw.value import Struct, field
 
 __all__ = ["limits", "tools"]
 
@@ -69,7 +70,8 @@ def tools(
         resolve: Resolves a name to addresses; raises `NameUnknown`.
         user_agent: The User-Agent header.
     """
-    fetch = _Fetch(settings, FetchClient(settings, http, resolve, user_agent))
+    allowed = read_allowed(settings.allow)
+    fetch = _Fetch(settings, FetchClient(settings, http, resolve, user_agent, allowed))
     note = " A redirect to another host is reported." if settings.redirects == "same_host" else ""
     spec = ToolSpec(
         name="fetch",
@@ -91,14 +93,13 @@ def tools(
     )
 
 
-class _Fetch:
+class _Fetch(Struct, eq=False):
     """Fetches one URL per call."""
 
-    def __init__(self, settings: FetchSettings, client: FetchClient) -> None:
-        self._settings = settings
-        self._client = client
-        self._fetches = FairShare("fetches", at_once=16, each=4)
-        self._pages = FairShare("fetched pages", at_once=2)
+    settings: FetchSettings
+    client: FetchClient
+    _fetches: FairShare = field(default_factory=lambda: FairShare("fetches", at_once=16, each=4))
+    _pages: FairShare = field(default_factory=lambda: FairShare("fetched pages", at_once=2))
 
     def apply_settings(self, arguments: FetchArguments) -> FetchArguments:
         """Bring the URL into its canonical form, which is judged, shown and fetched."""
@@ -107,21 +108,20 @@ class _Fetch:
         except TargetRefused as error:
             raise ToolArgumentsInvalid((f"url: {error.reason}",)) from error
 
-    async def resources(self, arguments: FetchArguments, context: ToolContext) -> tuple[str, ...]:
+    def resources(self, arguments: FetchArguments, _: ToolContext) -> tuple[str, ...]:
         """Return the host; refuse a literal address that must not be connected to."""
-        del context
         target = self._target(arguments)
-        if reason := self._client.refusal(target):
+        if reason := self.client.refusal(target):
             raise ResourcesUnresolved(reason)
         return self._resources(target)
 
     async def run(self, arguments: FetchArguments, context: ToolContext) -> ToolOutput:
         """Fetch within the time limit, and turn the response into text in a thread."""
-        target, limit_s = self._target(arguments), self._settings.timeout_s
+        target, limit_s = self._target(arguments), self.settings.timeout_s
         async with self._fetches.slot(context.conversation):
             try:
                 async with asyncio.timeout(limit_s):
-                    found = await self._client.fetch(target, self._resources(target))
+                    found = await self.client.fetch(target, self._resources(target))
             except TimeoutError as error:
                 message = f"{quoted(target.url)} did not arrive completely within {limit_s:g} s"
                 raise ToolFailed(message) from error
@@ -134,14 +134,14 @@ class _Fetch:
             )
 
     def _target(self, arguments: FetchArguments) -> Target:
-        return read_target(arguments.url, self._settings.ports)
+        return read_target(arguments.url, self.settings.ports)
 
     def _resources(self, target: Target) -> tuple[str, ...]:
         """Return every resource that a call may connect to."""
         reach = [target.resource]
-        if target.is_plain and _HTTPS in self._settings.ports:
+        if target.is_plain and _HTTPS in self.settings.ports:
             reach.append(f"host:{target.host}:{_HTTPS}")
-        if self._settings.redirects == "anywhere":
+        if self.settings.redirects == "anywhere":
             reach.append(ANY_HOST)
         return tuple(reach)
 

@@ -85,17 +85,12 @@ class Decompressor:
         self._packed = name in {"gzip", "x-gzip"}
         self._inflate = zlib.decompressobj(_GZIP)
         self._max_bytes = max_bytes
-        self._data = bytearray()
+        self.data = bytearray()  # the decompressed bytes so far
         self._arrived_bytes = 0
         self._members = 0
         self._is_between = True
         self.is_broken = False
         self.is_full = False
-
-    @property
-    def data(self) -> bytes:
-        """The decompressed bytes so far."""
-        return bytes(self._data)
 
     @property
     def done(self) -> bool:
@@ -119,7 +114,7 @@ class Decompressor:
         while chunk and not self.done:
             try:
                 # One byte more than fits: it tells a body that is too long from one that just fits.
-                room = self._max_bytes - len(self._data) + 1
+                room = self._max_bytes - len(self.data) + 1
                 self._store(self._inflate.decompress(chunk, room))
             except zlib.error:
                 self.is_broken = True
@@ -133,8 +128,8 @@ class Decompressor:
                 self._inflate = zlib.decompressobj(_GZIP)
 
     def _store(self, data: bytes) -> None:
-        room = self._max_bytes - len(self._data)
-        self._data += data[:room]
+        room = self._max_bytes - len(self.data)
+        self.data += data[:room]
         self.is_full = self.is_full or len(data) > room
 
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.http import (
+    REDIRECTS,
     HttpAnswer,
     HttpClient,
     HttpConnectFailed,
@@ -20,14 +21,13 @@ from zeroclaw.host.http import (
 from zeroclaw.host.resolver import NameUnknown
 from zeroclaw.tools import quoted
 from zeroclaw.tools.fetch.body import ContentType, Decompressor, content_type
-from zeroclaw.tools.fetch.target import Target, TargetRefused, read_allowed, redirected, refusal_of
-from zeroclaw.value import Value
+from zeroclaw.tools.fetch.target import AllowedHosts, Target, TargetRefused, redirected, refusal_of
+from zeroclaw.value import Struct, Value
 
 Resolve = Callable[[str], Awaitable[tuple[str, ...]]]
 
 ANY_HOST = "host:*"
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.1"
 _CONNECT_S = 5.0
 _CONNECTIONS = 20
@@ -77,18 +77,19 @@ def limits(settings: FetchSettings) -> HttpLimits:
     )
 
 
-class FetchClient:
-    """Fetches URLs; stateless."""
+class FetchClient(Struct, eq=False):
+    """Fetches URLs; stateless.
 
-    def __init__(
-        self, settings: FetchSettings, http: HttpClient, resolve: Resolve, user_agent: str
-    ) -> None:
-        """Store the dependencies; `resolve` raises `NameUnknown`."""
-        self._user_agent = user_agent
-        self._settings = settings
-        self._http = http
-        self._resolve = resolve
-        self._allowed = read_allowed(settings.allow)
+    Attributes:
+        resolve: Raises `NameUnknown`.
+        allowed: The hosts of `settings.allow`.
+    """
+
+    settings: FetchSettings
+    http: HttpClient
+    resolve: Resolve
+    user_agent: str
+    allowed: AllowedHosts
 
     def refusal(self, target: Target) -> str:
         """Return the reason to refuse a literal address, without asking a name server; empty for none."""
@@ -102,20 +103,20 @@ class FetchClient:
         Raises:
             ToolFailed: With the reason, for the model.
         """
-        for hops in range(self._settings.max_redirects + 1):
+        for hops in range(self.settings.max_redirects + 1):
             answer = await self._get(target, hops)
             if isinstance(answer, Fetched):
                 return answer
             if answer.elsewhere.resource not in reach and ANY_HOST not in reach:
                 return answer
             target = answer.elsewhere
-        limit = self._settings.max_redirects
+        limit = self.settings.max_redirects
         message = f"it was redirected more than {limit} times, at last to {quoted(target.url)}"
         raise ToolFailed(message)
 
     def _onward(self, target: Target, location: str) -> Target:
         try:
-            return redirected(target, location, self._settings.ports)
+            return redirected(target, location, self.settings.ports)
         except TargetRefused as error:
             message = f"{quoted(target.url)} redirects to a URL that can't be fetched: a URL {error.reason}"
             raise ToolFailed(message) from error
@@ -125,7 +126,7 @@ class FetchClient:
         failure: HttpConnectFailed | None = None
         for address in (await self._addresses(target))[:_TRIED_ADDRESSES]:
             try:
-                async with self._http.open(self._request(target, address)) as answer:
+                async with self.http.open(self._request(target, address)) as answer:
                     return await self._read(target, hops, answer)
             except HttpConnectFailed as error:
                 failure = error
@@ -144,7 +145,7 @@ class FetchClient:
 
     async def _resolved(self, host: str) -> tuple[str, ...]:
         try:
-            addresses = await self._resolve(host)
+            addresses = await self.resolve(host)
         except NameUnknown as error:
             message = f"the host {quoted(host)} can't be found: {error}"
             raise ToolFailed(message) from error
@@ -158,7 +159,7 @@ class FetchClient:
 
         The address itself is not mentioned: internal names and addresses must not leak.
         """
-        reasons = (refusal_of(address, target.host, self._allowed) for address in addresses)
+        reasons = (refusal_of(address, target.host, self.allowed) for address in addresses)
         reason = next(filter(None, reasons), "")
         if not reason:
             return ""
@@ -173,7 +174,7 @@ class FetchClient:
             method="GET",
             url=target.url,
             headers={
-                "User-Agent": self._user_agent,
+                "User-Agent": self.user_agent,
                 "Accept": _ACCEPT,
                 "Accept-Encoding": "gzip",
                 "Connection": "close",
@@ -187,7 +188,7 @@ class FetchClient:
     ) -> Fetched | RedirectElsewhere:
         """Read a response to its end, or to the cap."""
         location = answer.headers.get("location", "")
-        if answer.status in _REDIRECTS and location:
+        if answer.status in REDIRECTS and location:
             onward = self._onward(target, location)
             return RedirectElsewhere(target=target, status=answer.status, elsewhere=onward)
         declared = content_type(answer.headers.get("content-type", ""))
@@ -199,9 +200,7 @@ class FetchClient:
             )
             raise ToolFailed(message)
         try:
-            body = Decompressor(
-                answer.headers.get("content-encoding", ""), self._settings.max_bytes
-            )
+            body = Decompressor(answer.headers.get("content-encoding", ""), self.settings.max_bytes)
         except ValueError as error:
             encoding = quoted(str(error), limit_chars=100)
             message = f"{quoted(target.url)} is packed as {encoding}, which was not requested"
@@ -219,7 +218,7 @@ class FetchClient:
             hops=hops,
             status=answer.status,
             type=declared,
-            data=body.data,
+            data=bytes(body.data),
             is_cut=body.is_full,
         )
 

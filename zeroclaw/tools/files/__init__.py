@@ -5,7 +5,6 @@ all paths below it, and skips those that it may not touch. A path through a symb
 such name and is refused; if a link appears between the decision and the run, the run refuses it.
 """
 
-import asyncio
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -41,8 +40,6 @@ NAMES = frozenset(
 )
 """Names of the tools; none of them leaves the workspace of its conversation."""
 
-SHORT_PATH_NAMES = 16
-"""Most names in a path that we resolve on the event loop; that takes 0.1 ms."""
 _TIMEOUT_S = 30.0
 _Arguments = TypeVar("_Arguments", bound=PathArguments)
 
@@ -110,11 +107,9 @@ def _file_tool(
 ) -> Tool:
     """Return a tool whose work blocks and runs in a thread, inside the workspace."""
 
-    async def resources(arguments: _Arguments, context: ToolContext) -> tuple[str, ...]:
-        find = partial(_resources, context.workspace, arguments.path, walks=walks)
-        is_short = arguments.path.count("/") < SHORT_PATH_NAMES
+    def resources(arguments: _Arguments, context: ToolContext) -> tuple[str, ...]:
         try:
-            return run_inline(find) if is_short else await asyncio.to_thread(find)
+            return run_inline(partial(_resources, context.workspace, arguments.path, walks=walks))
         except ToolFailed as error:
             raise ResourcesUnresolved(str(error)) from error
 

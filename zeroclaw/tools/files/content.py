@@ -8,7 +8,6 @@ from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.masks import Parts, is_masked
-from zeroclaw.host.quotas import MAX_DEPTH
 from zeroclaw.redact import holds_marker
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -114,26 +113,20 @@ def edit_file(arguments: EditArguments, run: RunContext) -> ToolOutput:
     return ToolOutput(text=f"edited {shown(parts)} at line {line}: {counted(len(new), 'byte')}")
 
 
-def readable_parts(path: str, run: RunContext) -> Parts:
+def readable_parts(path: str, run: RunContext, *, verb: str = "read") -> Parts:
     """Return the parts of a path; refuse one that must not be read."""
     parts = parts_of(path, run.workspace)
     if is_masked(parts, run.hidden):
-        message = f"{shown(parts)} is protected and can't be read"
+        message = f"{shown(parts)} is protected and can't be {verb}"
         raise ToolFailed(message)
     return parts
 
 
 def writable_parts(path: str, run: RunContext) -> Parts:
     """Return the parts of a path; refuse one that must not be changed."""
-    parts = parts_of(path, run.workspace)
+    parts = readable_parts(path, run, verb="changed")
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
-        raise ToolFailed(message)
-    if is_masked(parts, run.hidden):
-        message = f"{shown(parts)} is protected and can't be changed"
-        raise ToolFailed(message)
-    if len(parts) > MAX_DEPTH:
-        message = f"the path goes through more than {MAX_DEPTH} directories: give a shorter one"
         raise ToolFailed(message)
     return parts
 

@@ -23,7 +23,7 @@ from zeroclaw.errors import ToolFailed, refused_as, system_words
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.masks import Parts
-from zeroclaw.host.quotas import Quota
+from zeroclaw.host.quotas import MAX_DEPTH, Quota
 from zeroclaw.host.sandbox import WORKSPACE
 from zeroclaw.tools import quoted
 from zeroclaw.value import Value, field
@@ -44,7 +44,7 @@ def parts_of(path: str, workspace: Path) -> Parts:
         workspace: Its real path.
 
     Raises:
-        ToolFailed: The path leaves the workspace, or contains `..`.
+        ToolFailed: The path leaves the workspace, contains `..`, or is too deep.
     """
     relative = path
     for root in (WORKSPACE, str(workspace)):
@@ -57,6 +57,9 @@ def parts_of(path: str, workspace: Path) -> Parts:
     parts = tuple(part for part in relative.split("/") if part not in {"", "."})
     if ".." in parts:
         message = f"{quoted(path)} goes up with `..`: give the path from the workspace down"
+        raise ToolFailed(message)
+    if len(parts) > MAX_DEPTH:
+        message = f"the path goes through more than {MAX_DEPTH} directories: give a shorter one"
         raise ToolFailed(message)
     return parts
 
@@ -85,9 +88,11 @@ def resolve(workspace: Path, parts: Parts) -> Path:
     Raises:
         ToolFailed: The path contains a link, so it names something else.
     """
-    for depth in range(1, len(parts) + 1):
+    place = workspace
+    for depth, name in enumerate(parts, start=1):
+        place /= name
         try:
-            status = workspace.joinpath(*parts[:depth]).lstat()
+            status = place.lstat()
         except (FileNotFoundError, NotADirectoryError):
             break  # the rest does not exist
         except OSError as error:

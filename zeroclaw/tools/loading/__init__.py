@@ -45,14 +45,15 @@ def tools(
     async def load_tools(arguments: LoadToolsArguments, context: ToolContext) -> ToolOutput:
         await asyncio.sleep(0)  # yield once, as tools that do I/O would
         if unknown := set(arguments.groups) - set(groups(context.principal, context.address)):
-            return _error(f"there is no group {', '.join(map(quoted, sorted(unknown)))}")
+            named = ", ".join(map(quoted, sorted(unknown)))
+            return ToolOutput(text=f"there is no group {named}", is_error=True)
         return ToolOutput(text="Loaded: their tools are among yours from now on.")
 
     async def load_skills(arguments: LoadSkillArguments, context: ToolContext) -> ToolOutput:
         await asyncio.sleep(0)
         skill = skills(context.principal, context.address).get(arguments.name)
         if skill is None:
-            return _error(f"there is no skill {quoted(arguments.name)}")
+            return ToolOutput(text=f"there is no skill {quoted(arguments.name)}", is_error=True)
         if arguments.file:
             return ToolOutput(text=await asyncio.to_thread(_read_file, skill, arguments.file))
         listed = "".join(f"\n- {quoted(file)}" for file in skill.files)
@@ -66,21 +67,19 @@ def tools(
             summary=lambda arguments: catalogue.WOULD_LOAD_TOOLS.about(
                 groups=", ".join(map(quoted, arguments.groups))
             ),
-            find_resources=_group_resources,
+            find_resources=lambda arguments, _: tuple(
+                f"tools:{group}" for group in arguments.groups
+            ),
             handler=load_tools,
         ),
         ModelTool(
             spec=LOAD_SKILLS,
             model=LoadSkillArguments,
             summary=_skill_line,
-            find_resources=_skill_resources,
+            find_resources=lambda arguments, _: (f"skill:{arguments.name}",),
             handler=load_skills,
         ),
     )
-
-
-def _error(text: str) -> ToolOutput:
-    return ToolOutput(text=text, is_error=True)
 
 
 def _skill_line(arguments: LoadSkillArguments) -> Localized:
@@ -89,16 +88,6 @@ def _skill_line(arguments: LoadSkillArguments) -> Localized:
             name=quoted(arguments.name), path=quoted(arguments.file)
         )
     return catalogue.WOULD_LOAD_SKILL.about(name=quoted(arguments.name))
-
-
-async def _group_resources(arguments: LoadToolsArguments, context: ToolContext) -> tuple[str, ...]:
-    del context
-    return tuple(f"tools:{group}" for group in arguments.groups)
-
-
-async def _skill_resources(arguments: LoadSkillArguments, context: ToolContext) -> tuple[str, ...]:
-    del context
-    return (f"skill:{arguments.name}",)
 
 
 # --- skill folders -------------------------------------------------------------------------------

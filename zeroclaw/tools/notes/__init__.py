@@ -136,15 +136,10 @@ def _notes_tool(
         spec=spec,
         model=model,
         summary=summary,
-        find_resources=_resources,
+        find_resources=lambda _, context: (f"notes:{_owner(context)}",),
         handler=handler,
         apply_settings=apply_settings,
     )
-
-
-async def _resources(arguments: object, context: ToolContext) -> tuple[str, ...]:
-    del arguments
-    return (f"notes:{_owner(context)}",)
 
 
 def _owner(context: ToolContext) -> str:
