@@ -97,7 +97,8 @@ class DraftHandle:
             lost=bool(new.lost),
             language=new.language,
         )
-        self._name = f"draft {new.turn}"
+        # Its own: an older draft of the turn, which withdraws at its end, may still wait for its call.
+        self._name = f"draft {new.turn} {id(self)}"
         self._uncertainty = Uncertainty(mark=new.lost)
         self.text = ""
         self._newest: machine.Showed | None = None

@@ -173,6 +173,23 @@ async def test_closing_waits_for_the_call_under_way_and_returns_its_message() ->
         assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
 
 
+async def test_a_draft_whose_call_hangs_takes_nothing_from_the_next_one_of_its_turn() -> None:
+    """A turn that fails is tried again, and shows its text as soon as the chat may be written to."""
+    slow = replace(CAPABILITIES, chat_budget=Budget(per_s=1 / 60, burst=1))
+    async with running(platform(slow)) as rig:
+        await rig.clock.sleep(70)
+        rig.channel.will("send", Hang())
+        old = draft(rig)
+        old.show("one")
+        await rig.clock.sleep(1)
+        assert old.begin_close() is None
+        new = draft(rig)
+        new.show("two")
+        await rig.clock.sleep(70)
+        assert [call.text for call in rig.channel.called("send")] == ["one", "two"]
+        await new.close()
+
+
 async def test_a_cancelled_close_can_be_repeated() -> None:
     """Cancellation changes nothing: the draft is closed and its call goes on."""
     async with running(platform()) as rig:
@@ -337,7 +354,7 @@ async def test_a_draft_ends_whose_call_was_cancelled_before_it_began() -> None:
     async with running(platform()) as rig:
         handle = draft(rig)
         handle.show("a")
-        (call,) = (task for task in asyncio.all_tasks() if task.get_name() == f"draft {TURN}")
+        (call,) = (task for task in asyncio.all_tasks() if f"draft {TURN}" in task.get_name())
         call.cancel()
         async with asyncio.timeout(1):
             left = await handle.close()
