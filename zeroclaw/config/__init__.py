@@ -13,6 +13,7 @@ bytes of a command line that are not UTF-8."""
 _KEY = re.compile(r"\('(.*?)',?\)")
 """A key in a sentence of `tomllib`: the tuple of its parts."""
 _IN_WORDS = {
+    "invalid value": 'this is no value; a text needs quotes: "…"',
     "cannot overwrite a value": "this key has a value already, further up",
     r"illegal character '\n'": "a text in quotes ends on its line; its last quote is missing",
 }
@@ -32,8 +33,6 @@ def table_of(text: str) -> dict[str, object]:
         reason = _KEY.sub(lambda key: "`" + key[1].replace("', '", ".") + "`", str(error).lower())
         for theirs, ours in _IN_WORDS.items():
             reason = reason.replace(theirs, ours)
-        if reason.startswith("invalid value"):
-            reason += '; a text needs quotes: "…"'
         raise ConfigError((f"not valid TOML: {reason}",)) from error
     except (ValueError, RecursionError) as error:  # TOML allows it, Python does not
         reason = "a number is too long"

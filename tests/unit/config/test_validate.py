@@ -168,7 +168,7 @@ def test_a_fault_of_a_whole_table_names_the_table() -> None:
         ),
         (
             "autonomy = full",
-            'not valid TOML: invalid value (at line 1, column 12); a text needs quotes: "…"',
+            'not valid TOML: this is no value; a text needs quotes: "…" (at line 1, column 12)',
         ),
         ('runtime.titles = "maybe"', "runtime.titles: should be true or false"),
         ("runtime.titles = []", "runtime.titles: should be true or false"),
