@@ -7,7 +7,7 @@ from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
 from zeroclaw.inbound.commands.invocation import Invocation
 from zeroclaw.inbound.context import InboundContext, Plan, Resolution
-from zeroclaw.store import Query, Reads, Row, RowKind, Write, readable
+from zeroclaw.store import LogKind, Query, Reads, Row, RowKind, Write, readable
 from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
@@ -166,9 +166,16 @@ class Conversations(Struct, eq=False):
         return Plan(conversation=conversation, writes=tuple(writes))
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
-        """Return the conversation that `/new` ended when it began this one."""
-        found = await CONVERSATIONS.find(self.context.store, conversation)
-        return None if found is None else found.predecessor
+        """Return the conversation that is served before this one: the one that `/new` ended.
+
+        If no turn began there and no item waits, the one before it may still have messages.
+        """
+        store = self.context.store
+        found = await CONVERSATIONS.find(store, conversation)
+        before = None if found is None else found.predecessor
+        if before is None or await store.last(LogKind.JOURNAL, before):
+            return before
+        return before if await self.is_busy(before) else await self.predecessor(before)
 
     async def active(self, conversation: ConversationId) -> ConversationId:
         """Return the conversation whose turn is running in this chat.

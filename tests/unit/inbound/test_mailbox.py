@@ -273,6 +273,25 @@ async def test_after_a_halt_too_a_conversation_waits_for_the_one_before_it(world
         assert house.texts()[-2:] == ["to one", "to two"]
 
 
+async def test_a_conversation_waits_for_the_one_before_others_without_a_message(
+    world: World,
+) -> None:
+    """At a start, too, when nothing is left to do in those; and `/stop` means what runs (P2)."""
+    held = asyncio.Event()
+    world.model.will((held, *says("to one")), says("to two"))
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("one")
+        await house.say("/new")
+        await house.say("/new")
+        await house.say("two")
+    async with world.running() as house:
+        await house.say("/resume")
+        assert len(world.model.requests) == 1
+        await house.say("/stop")
+        assert house.texts()[-2:] == ["_Stopped by Ada._", "to two"]
+
+
 # --- a message too many: told, ended, and nothing worse -------------------------------------------
 
 
