@@ -55,11 +55,6 @@ class TurnRow(Value):
         """The message that the answer is shown as a reply to; empty in a direct chat."""
         return "" if self.address.direct else self.item.message
 
-    def with_ref(self, ref: MessageRef) -> "TurnRow":
-        """Return the row with one more draft message, the one that was being sent."""
-        refs = self.refs if ref in self.refs else (*self.refs, ref)
-        return replace(self, refs=refs, sending="")
-
 
 TURNS = Table(
     kind=RowKind.TURN,
@@ -103,7 +98,8 @@ async def record_send(store: Store, fence: Fence, turn: TurnId, message: Message
         if isinstance(message, str):
             changed, point = replace(row, sending=message), DurablePoint.HOUSEKEEPING
         else:
-            changed, point = row.with_ref(message), DurablePoint.REF_KNOWN
+            refs = row.refs if message in row.refs else (*row.refs, message)
+            changed, point = replace(row, refs=refs, sending=""), DurablePoint.REF_KNOWN
         writes = (turn_put(changed), *await _final(reads, changed))
         return Commit(point=point, conversation=conversation, fence=fence, writes=writes), None
 

@@ -194,8 +194,10 @@ class Reconciler(Struct, eq=False, kw_only=True):
             await self.put("pending")
             return
         self._is_repeat_lost = was_late = self.uncertainty.late
-        self.uncertainty = rows.after_loss(self.uncertainty, late=failed.late)
-        if self.uncertainty.late and not was_late:
+        # A later try that is cut off tells nothing of it.
+        is_late = failed.late or was_late
+        self.uncertainty = replace(self.uncertainty, may_stand=True, late=is_late)
+        if is_late and not was_late:
             await self.put("sending")
 
     def _known(self, ref: MessageRef) -> Delivered[MessageRef]:

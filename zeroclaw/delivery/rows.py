@@ -59,11 +59,6 @@ CERTAIN = Uncertainty()
 """The uncertainty of a row whose messages are all known."""
 
 
-def after_loss(uncertainty: Uncertainty, *, late: bool) -> Uncertainty:
-    """Return the uncertainty after a send with an unknown outcome; `late` is never unset."""
-    return replace(uncertainty, may_stand=True, late=late or uncertainty.late)
-
-
 def looked_up(uncertainty: Uncertainty, since: str) -> Uncertainty:
     """Return the uncertainty after a lookup without a find, which continues from `since`."""
     if uncertainty.second is None:

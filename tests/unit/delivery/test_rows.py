@@ -6,14 +6,12 @@ from tests.unit.delivery.rig import HERE, TURN, card, outcome
 from zeroclaw.codec import encode
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import (
-    CERTAIN,
     OUTBOX,
     DraftRemainder,
     Item,
     Second,
     TextPost,
     Uncertainty,
-    after_loss,
     looked_up,
 )
 from zeroclaw.envelope import Address, MessageRef
@@ -111,14 +109,6 @@ def test_a_row_of_a_release_that_knew_nothing_of_lateness_is_read(item: Item) ->
 
 SENT = pytest.mark.parametrize("item", [FINAL, FILE, ASK], ids=["text", "file", "card"])
 SECOND = Second(ref=MessageRef(address=WHERE, message="m2"), since="7")
-
-
-def test_a_late_send_may_always_arrive() -> None:
-    """A later try that was cut says nothing of it (P1)."""
-    late = after_loss(Uncertainty(mark="3"), late=True)
-    assert late == Uncertainty(may_stand=True, mark="3", late=True)
-    assert after_loss(late, late=False) == late
-    assert not after_loss(CERTAIN, late=False).late
 
 
 def test_a_lookup_goes_on_where_the_last_one_ended() -> None:
