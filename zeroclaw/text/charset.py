@@ -16,7 +16,7 @@ _SAFE = re.compile(
     r"utf_(?:8|(?:16|32)(?:_[bl]e)?)|latin_1|iso8859_\d+|cp(?:437|[789]\d\d|125\d|1125)|koi8_[rtu]|kz1048"
     r"|ptcp154|mac_\w+|tis_620|gb\w+|hz|big5\w*|euc_\w+|johab|shift_jis\w*|iso2022_(?:jp\w*|kr)"
 )
-# By the standard of the web, some names mean a larger charset.
+# By the standard of the web, some names mean a larger charset, or one order of bytes.
 _LARGER = {
     "latin_1": "cp1252",
     "iso8859_9": "cp1254",
@@ -25,6 +25,8 @@ _LARGER = {
     "big5": "big5hkscs",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
+    "utf_16": "utf_16_le",
+    "utf_32": "utf_32_le",
     "iso2022_jp_2": "iso2022_jp_ext",  # it raises RuntimeError on some bytes (Python 3.11)
 }
 # Names that Python's list lacks.
@@ -39,6 +41,8 @@ _FURTHER = {
     "xmaccyrillic": "mac_cyrillic",
     **{name: name for name in ("cp720", "cp737", "cp874", "koi8_t", "koi8_u")},
 }
+_SHIFTING = ("iso2022", "hz")
+_PIECE_BYTES = 65_536
 _PUNCTUATION = re.compile(r"[^a-z0-9]")
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32-LE",  # first, because the mark of UTF-16 begins it
@@ -73,9 +77,9 @@ def decode_text(data: bytes, codec: str = "") -> tuple[str, str]:
     """
     for mark, name in BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
-            return data[len(mark) :].decode(name, "replace"), name
+            return _marked(data[len(mark) :], name), name
     if codec:
-        return data.decode(codec, "replace"), codec
+        return _marked(data, codec), codec
     try:
         return data.decode(), "UTF-8"
     except UnicodeDecodeError as error:
@@ -83,4 +87,17 @@ def decode_text(data: bytes, codec: str = "") -> tuple[str, str]:
         if error.end == len(data) and not text.isascii():  # cut inside of its last character
             return text, "UTF-8"
     # Windows' default for decades is Latin-1 with letters in place of some controls.
-    return data.decode("cp1252", "replace"), "Windows-1252, as it seems"
+    return _marked(data, "cp1252"), "Windows-1252, as it seems"
+
+
+def _marked(data: bytes, codec: str) -> str:
+    """Return bytes as text in which those without a meaning are marked.
+
+    Each of them may cost half a microsecond, and no other thread runs within one call. So the bytes are
+    decoded piece by piece, unless they have shifts: those are cheap, and some can't be decoded so.
+    """
+    if codec.startswith(_SHIFTING):
+        return data.decode(codec, "replace")
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    pieces = (data[at : at + _PIECE_BYTES] for at in range(0, len(data), _PIECE_BYTES))
+    return "".join(map(decoder.decode, pieces)) + decoder.decode(b"", final=True)
