@@ -80,7 +80,7 @@ function parseList(lines, start) {
   while (end < lines.length) {
     const line = lines[end];
     const item = ITEM.exec(line);
-    if (item && item[1].length <= indent && !RULE.test(line)) {
+    if (item && item[1].length <= indent + 1 && !RULE.test(line)) {
       if (/\d/.test(item[2]) !== isOrdered) break;
       const text = item[3] ?? "";
       items.push([" ".repeat(line.length - text.length) + text]); // as far in as the lines that follow
@@ -105,9 +105,10 @@ function parseList(lines, start) {
    to four spaces, whatever the width of its mark; below the mark of an inner item, only the width of its own
    mark counts. */
 function dedent([first, ...rest]) {
-  const widths = rest.filter((line) => line.trim()).map(indentOf);
   const most = ITEM.test(first) ? indentOf(first) : 4;
-  return [first.trimStart(), ...rest.map((line) => unindent(line, Math.min(most, ...widths)))].join("\n");
+  const widths = rest.filter((line) => line.trim()).map(indentOf);
+  const width = widths.reduce((least, each) => Math.min(least, each), most);
+  return [first.trimStart(), ...rest.map((line) => unindent(line, width))].join("\n");
 }
 
 function indentOf(line) {
@@ -161,11 +162,11 @@ export function renderBlock(block, depth = 0) {
     }
     case "heading":
       // The page already has an h1.
-      return element(`h${Math.min(block.level + 1, 6)}`, {}, ...renderInline(block.text));
+      return element(`h${Math.min(block.level + 1, 6)}`, {}, renderInline(block.text));
     case "rule":
       return element("hr");
     case "quote":
-      return element("blockquote", {}, ...renderNested(block.text, depth));
+      return element("blockquote", {}, renderNested(block.text, depth));
     case "list": {
       const list = element(block.isOrdered ? "ol" : "ul");
       if (block.isOrdered) list.start = block.firstNumber;
@@ -175,21 +176,21 @@ export function renderBlock(block, depth = 0) {
     case "table": {
       const aligned = (column) => (block.aligns[column] ? { align: block.aligns[column] } : {});
       const long = (cell) => (cell.length > LONG_CELL_CHARS ? { className: "long" } : {});
-      const row = (name) => (cells) => element("tr", {}, ...cells.map((cell, column) =>
-        element(name, { ...aligned(column), ...long(cell) }, ...renderInline(cell))));
+      const row = (name) => (cells) => element("tr", {}, cells.map((cell, column) =>
+        element(name, { ...aligned(column), ...long(cell) }, renderInline(cell))));
       const table = element("table", {}, element("thead", {}, row("th")(block.head)),
-        element("tbody", {}, ...block.rows.map(row("td"))));
+        element("tbody", {}, block.rows.map(row("td"))));
       return element("div", { className: "wide", tabIndex: 0 }, table);
     }
     default:
-      return element("p", {}, ...renderInline(block.text));
+      return element("p", {}, renderInline(block.text));
   }
 }
 
 function renderListItem(text, depth) {
   const parts = renderNested(text.replace(/^\[[ xX]\](?=\s)/, (box) => (box === "[ ]" ? "☐" : "☑")), depth);
   const isTight = !/\n\s*\n/.test(text) && parts[0]?.tagName === "P";
-  return element("li", {}, ...(isTight ? [...parts[0].childNodes, ...parts.slice(1)] : parts));
+  return element("li", {}, isTight ? [...parts[0].childNodes, ...parts.slice(1)] : parts);
 }
 
 function renderNested(text, depth) {
@@ -213,16 +214,16 @@ const INLINE = new RegExp(
   "g",
 );
 
-/* Build the nodes of inline text; a link contains no other links. */
+/* Build the children of inline text for `element`; a link contains no other links. */
 export function renderInline(text, depth = 0, isInLink = false) {
   const nodes = [];
   let end = 0;
   for (const match of text.matchAll(INLINE)) {
-    if (match.index > end) nodes.push(...withLineBreaks(text.slice(end, match.index)));
-    nodes.push(...renderMatch(match, depth, isInLink));
+    if (match.index > end) nodes.push(withLineBreaks(text.slice(end, match.index)));
+    nodes.push(renderMatch(match, depth, isInLink));
     end = match.index + match[0].length;
   }
-  if (end < text.length) nodes.push(...withLineBreaks(text.slice(end)));
+  if (end < text.length) nodes.push(withLineBreaks(text.slice(end)));
   return nodes;
 }
 
@@ -239,9 +240,9 @@ function renderMatch(match, depth, isInLink) {
   if (groups.label !== undefined) return link(groups.target, nested(groups.label, true), match[0]);
   if (groups.angle) return link(groups.angle, [groups.angle], match[0]);
   if (groups.bare) return bareLink(groups.bare);
-  if (groups.strong !== undefined) return [element("strong", {}, ...nested(groups.strong))];
-  if (groups.strike !== undefined) return [element("s", {}, ...nested(groups.strike))];
-  return [element("em", {}, ...nested(groups.soft))];
+  if (groups.strong !== undefined) return [element("strong", {}, nested(groups.strong))];
+  if (groups.strike !== undefined) return [element("s", {}, nested(groups.strike))];
+  return [element("em", {}, nested(groups.soft))];
 }
 
 /* A closing parenthesis at the end belongs to the URL only if the URL contains the opening one. */
@@ -274,7 +275,7 @@ function link(target, label, source) {
     return [source];
   }
   if (!["http:", "https:", "mailto:"].includes(url.protocol)) return [source];
-  const anchor = element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, ...label);
+  const anchor = element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, label);
   const named = anchor.textContent === target ? [] : anchor.textContent.match(URLS) ?? [];
   return named.some((name) => siteOf(name) !== siteOf(url.href)) ? [source] : [anchor];
 }
@@ -295,10 +296,11 @@ export function coded(text) {
   return parts.map((part, index) => (index % 2 ? element("code", {}, part) : part));
 }
 
-/* Make an element; children are nodes, or strings that become text. */
+/* Make an element; children are nodes, strings that become text, or lists of those. */
 export function element(name, properties = {}, ...children) {
   const node = document.createElement(name);
   Object.assign(node, properties);
-  node.append(...children);
+  // One by one: as arguments of one call, the parts of a long text could be too many.
+  for (const child of children.flat(Infinity)) node.append(child);
   return node;
 }

