@@ -138,8 +138,9 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
             return config_of(table)
         except ValidationError as error:
             faults += _of_other_keys(faults_of(error, Config), faults)
-            for fault in error.errors():
-                _remove(table, fault["loc"])
+            # All are found before one is removed: below a key that is gone, its table would be found.
+            for holder, key in [_last_key(table, fault["loc"]) for fault in error.errors()]:
+                holder.pop(key, None)
 
 
 def _of_other_keys(more: Iterable[str], faults: Iterable[str]) -> list[str]:
@@ -148,14 +149,15 @@ def _of_other_keys(more: Iterable[str], faults: Iterable[str]) -> list[str]:
     return [fault for fault in more if fault.partition(": ")[0] not in known]
 
 
-def _remove(table: dict[str, object], path: tuple[int | str, ...]) -> None:
-    """Remove the last key on a path that the table has; a list as a whole."""
+def _last_key(
+    table: dict[str, object], path: tuple[int | str, ...]
+) -> tuple[dict[str, object], str]:
+    """Return the last key on a path that the table has, and the table with it; a list as a whole."""
     key, below = str(path[0]), path[1:]
     inner = table.get(key)
     if is_object(inner) and below and below[0] in inner:
-        _remove(inner, below)
-    else:
-        table.pop(key, None)
+        return _last_key(inner, below)
+    return table, key
 
 
 def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:

@@ -373,4 +373,6 @@ def with_draft(item: TextPost, draft: DraftRemainder) -> TextPost:
     """Return the final with the remainder of its draft, known only after the commit."""
     refs = (*draft.refs, *(ref for ref in item.refs if ref not in draft.refs))
     counted = None if draft.posted == len(refs) else draft.posted
-    return replace(item, refs=refs, uncertainty=draft.uncertainty, posted=counted)
+    # A send that the row has noted itself is later than the draft's.
+    uncertainty = item.uncertainty if item.uncertainty.may_stand else draft.uncertainty
+    return replace(item, refs=refs, uncertainty=uncertainty, posted=counted)

@@ -13,6 +13,7 @@ from typing import Literal, assert_never
 from zeroclaw.context.tokens import of_text
 from zeroclaw.conversation.inbox import Item, PersonMessage
 from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.delivery.split import BREAK
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.gate.verdict import Allowed, Asked, Denied, Verdict
@@ -107,8 +108,8 @@ class TurnLoop:
         )
 
     def show_note(self, note: Localized) -> None:
-        """Show a note below the draft, if there is one; the note survives a restart."""
-        if self.draft.text:
+        """Show a note below the draft's last message, if there is one; the note survives a restart."""
+        if self.draft.text and not self.draft.text.endswith(BREAK):
             self.draft.show(f"{self.draft.text}\n\n{note.to(self._turn.language)}")
             self.draft.demand_messages()
 

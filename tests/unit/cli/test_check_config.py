@@ -86,6 +86,14 @@ token = { env = "NOT_SET" }"""
     ]
 
 
+def test_several_faults_of_a_key_hide_none_of_another_channel() -> None:
+    """P10: ids written as numbers are the most likely ones."""
+    text = """[channels.discord]\nallowed_users = [1, 2, 3]\n[channels.telegram]\ngroups = "some"
+[channels.slack]\nreceive = "x"\n"""
+    paths = {fault.partition(": ")[0] for fault in faults_in(text, environment={})}
+    assert {"channels.telegram.groups", "channels.slack.receive"} < paths
+
+
 def test_a_text_that_is_no_toml_is_one_fault() -> None:
     (fault,) = faults_in("a = = 1", environment={})
     assert fault.startswith("not valid TOML: ")

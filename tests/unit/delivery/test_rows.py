@@ -85,6 +85,14 @@ def test_a_final_takes_over_every_message_of_its_draft() -> None:
     assert rows.with_draft(FINAL, DraftRemainder(refs=(other,))).refs == (other, REF)
 
 
+def test_a_send_of_the_final_is_later_than_one_of_its_draft() -> None:
+    """The row may be read again after a conflict, and is joined with its draft once more (P1)."""
+    sent = replace(FINAL, uncertainty=Uncertainty(may_stand=True, mark="9"))
+    draft = DraftRemainder(refs=(REF,), uncertainty=Uncertainty(may_stand=True, mark="7"))
+    assert rows.with_draft(sent, draft).uncertainty == sent.uncertainty
+    assert rows.with_draft(FINAL, draft).uncertainty == draft.uncertainty
+
+
 def test_a_draft_whose_messages_are_all_gone_has_begun() -> None:
     """Its keys are used; under one of them a platform would show no new message (P1)."""
     assert DraftRemainder(posted=1).is_begun

@@ -20,6 +20,7 @@ from zeroclaw.inbound.live_config import Halt
 from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage
 from zeroclaw.provider import TextDelta
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
+from zeroclaw.text import catalogue
 from zeroclaw.turn.entries import AssistantReceived, TurnResumed, decode
 from zeroclaw.turn.runner import CLOSE_S
 from zeroclaw.turn.session import Leases, Transition, open_session
@@ -200,6 +201,18 @@ async def test_a_text_of_which_nothing_is_seen_is_no_message_between_two_cards(
         await house.press()
         shown = [text for text in house.texts() if "poke" not in text]
         assert shown == ["let me try", "done"]
+
+
+async def test_below_a_second_card_no_note_of_a_restart_stands_alone(world: World) -> None:
+    """It belongs to a text that grows; the card says itself what it waits for (P5)."""
+    again = asks_for(("poke", '{"a": 1}'))
+    world.model.will(asks_for(("poke", "{}")), again, says("done"))
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press()
+        house.services.runner.pause(catalogue.RESTARTED)
+        await house.settle()
+        assert [text for text in house.texts() if "poke" not in text] == []
 
 
 async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
