@@ -9,7 +9,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
-from zeroclaw.store import Put, RowKind, Store
+from zeroclaw.store import Put, Store
 from zeroclaw.stores.off_the_record import OffTheRecord
 from zeroclaw.stores.sqlite import open_store
 
@@ -48,28 +48,20 @@ async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
 @asynccontextmanager
 async def _watched(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     async with _memory(directory, clock) as store:
-        yield WatchedStore(
-            store,
-            on_failed=lambda error: None,
-            on_written=lambda: None,
-            on_operators_due=lambda: None,
-        )
+        yield WatchedStore(store, on_failed=lambda error: None, on_committed=lambda commit: None)
 
 
 class _Everything(OffTheRecord):
-    """Keeps every row in memory, whosever it is, so that the suite holds its references to account."""
+    """Keeps every row in memory that may be kept there, whichever conversation it belongs to."""
 
-    def _is_off(self, conversation: str) -> bool:
-        return True
-
-    def _conversation_of(self, put: Put, scope: ConversationId | None) -> ConversationId:
+    def _owner_of(self, put: Put, scope: ConversationId | None) -> ConversationId:
         return put.conversation or scope or ConversationId("")
 
 
 @asynccontextmanager
 async def _off_the_record(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     async with _sqlite(directory, clock) as store:
-        yield _Everything(store, kinds=frozenset(RowKind) - {RowKind.CONVERSATION})
+        yield _Everything(store)
 
 
 IMPLEMENTATIONS = (

@@ -61,9 +61,7 @@ class ReportingStore(WatchedStore):
     """A store that reports its commits."""
 
     def __init__(self, store: Store, connection: TestConnection) -> None:
-        super().__init__(
-            store, on_failed=lambda _: None, on_written=lambda: None, on_operators_due=lambda: None
-        )
+        super().__init__(store, on_failed=lambda _: None, on_committed=lambda _: None)
         self._connection = connection
 
     async def commit(self, commit: Commit) -> None:

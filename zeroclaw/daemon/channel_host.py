@@ -160,16 +160,6 @@ class ChannelHost:
             raise ConfigError((fault,))
         return self._foundation.public.mount(path, hook)
 
-    def login_url(self) -> str:
-        """Return a new address that opens the web chat and logs in once; empty without a web chat."""
-        listener = self._foundation.listener
-        return "" if listener is None else listener.new_login_url(f"/{self.web_name}/")
-
-    async def log_out(self) -> int:
-        """Log every browser out; return how many there were."""
-        listener = self._foundation.listener
-        return 0 if listener is None else await listener.log_out()
-
     # --- running channels ----------------------------------------------------------------------
 
     def channel_of(self, name: str) -> Channel | None:

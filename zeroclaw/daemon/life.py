@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext, suppress
 
-from zeroclaw.console.notifier import Notifier
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start, open_foundation
 from zeroclaw.daemon.operator_page import OperatorPage
@@ -36,7 +35,7 @@ from zeroclaw.inbound.commands.invocation import switch
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.json_fields import array_at, int_at, text_at
 from zeroclaw.limits.usage import first_day, used_since
-from zeroclaw.store import Commit, DurablePoint, Query, scan
+from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.tool_calls import PROCESSES
 from zeroclaw.value import Value, field, replace
@@ -47,6 +46,7 @@ interpreter's default is ten times that."""
 STOP_S = 5.0
 """Seconds for the remaining work after the grace time."""
 _LIFELINE_BYTES = 4096
+_FOR_OPERATORS = frozenset({RowKind.NOTICE, RowKind.APPROVAL, RowKind.STRANGER})
 
 
 class Stopped(Exception):
@@ -149,17 +149,10 @@ class Daemon:
         self._hooks = hooks
         self._group = group
         self._gave_up = False
-        notifier = Notifier()
-        store = WatchedStore(
-            foundation.store,
-            on_failed=self._give_up,
-            on_written=notifier.notify,
-            # Wakes the task that shows stored notices and requests to operators.
-            on_operators_due=lambda: self.services.channels.wakeup.set(),  # noqa: PLW0108  created below
-        )
+        store = WatchedStore(foundation.store, on_failed=self._give_up, on_committed=self._announce)
         self._foundation = replace(foundation, store=store)
         self.services = Services(self._foundation, group)
-        self.page = OperatorPage(self.services, group, notifier)
+        self.page = OperatorPage(self.services, group)
 
     async def live(self) -> None:
         """Start everything, wait for the stop, and shut down."""
@@ -179,6 +172,12 @@ class Daemon:
         await self._hooks.stop.wait()
         await self._end()
         raise Stopped
+
+    def _announce(self, commit: Commit) -> None:
+        """Tell open pages of a commit, and the task that shows notices and requests to operators."""
+        self.page.notifier.notify()
+        if any(isinstance(it, Put) and it.kind in _FOR_OPERATORS for it in commit.writes):
+            self.services.channels.wakeup.set()
 
     def _give_up(self, error: StoreUnusable) -> None:
         """End the daemon: it can't keep its promises without a store, and its end is noticed."""
@@ -257,7 +256,8 @@ class Daemon:
         return answers.Halted(halted=on, before=before)
 
     async def _log_out(self, _request: Mapping[str, object]) -> answers.LoggedOut:
-        return answers.LoggedOut(sessions=await self.services.channels.log_out())
+        listener = self._foundation.listener
+        return answers.LoggedOut(sessions=0 if listener is None else await listener.log_out())
 
     async def _reload(self, _request: Mapping[str, object]) -> answers.Reloaded:
         try:

@@ -32,7 +32,7 @@ class OperatorPage(Struct, eq=False):
 
     services: Services
     group: asyncio.TaskGroup
-    notifier: Notifier
+    notifier: Notifier = field(default_factory=Notifier)
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _application: ASGIApp | None = None
 

@@ -375,12 +375,13 @@ class Services:
 
     def ready_facts(self) -> ReadyFacts:
         """Return the facts for a greeting now."""
-        foundation = self.foundation
+        foundation, web_name = self.foundation, self.channels.web_name
         facts, checked = foundation.provider.facts, foundation.start.checked
+        listener = foundation.listener
         return ReadyFacts(
             model=facts.model,
             note=facts.note,
-            web_url=self.channels.login_url(),
+            web_url="" if listener is None else listener.new_login_url(f"/{web_name}/"),
             channels=tuple(part.name for part in checked.channels),
             shell=foundation.shell_note,
             is_root=os.geteuid() == 0,

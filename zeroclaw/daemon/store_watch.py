@@ -9,11 +9,9 @@ from typing import TypeVar
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import Commit, Fence, Put, RowKind, Store
+from zeroclaw.store import Commit, Fence, Store
 
 T = TypeVar("T")
-
-_FOR_OPERATORS = frozenset({RowKind.NOTICE, RowKind.APPROVAL, RowKind.STRANGER})
 
 
 class WatchedStore:
@@ -24,20 +22,17 @@ class WatchedStore:
         store: Store,
         *,
         on_failed: Callable[[StoreUnusable], None],
-        on_written: Callable[[], None],
-        on_operators_due: Callable[[], None],
+        on_committed: Callable[[Commit], None],
     ) -> None:
         """Wrap a store; each callback runs before the writer's call returns, and must not wait.
 
         Args:
             store: The wrapped store.
             on_failed: Called when the store can't be written any more.
-            on_written: Called after each commit.
-            on_operators_due: Called after a commit with a notice or a request for operators.
+            on_committed: Called after each commit.
         """
         self._store = store
-        self._on_failed, self._on_written = on_failed, on_written
-        self._on_operators_due = on_operators_due
+        self._on_failed, self._on_committed = on_failed, on_committed
         self.get, self.select, self.count = store.get, store.select, store.count
         self.read, self.last, self.streams = store.read, store.last, store.streams
         self.blob, self.blobs = store.blob, store.blobs
@@ -47,9 +42,7 @@ class WatchedStore:
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; see `Store.commit`."""
         await self._watch(self._store.commit(commit))
-        self._on_written()
-        if any(isinstance(it, Put) and it.kind in _FOR_OPERATORS for it in commit.writes):
-            self._on_operators_due()
+        self._on_committed(commit)
 
     async def lease(self, conversation: ConversationId) -> Fence:
         """Take the conversation; see `Store.lease`."""

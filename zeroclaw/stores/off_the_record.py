@@ -12,7 +12,7 @@ process lead nowhere.
 import hashlib
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from zeroclaw.envelope import ConversationId, is_off_the_record
@@ -73,22 +73,15 @@ class _Held(Value):
 class OffTheRecord:
     """A `Store` that wraps another one and keeps off-the-record content out of it."""
 
-    def __init__(
-        self,
-        store: Store,
-        kinds: Container[RowKind] = IN_MEMORY,
-        facts_of: Callable[[Put], bytes] = lambda _: b"",
-    ) -> None:
+    def __init__(self, store: Store, facts_of: Callable[[Put], bytes] = lambda _: b"") -> None:
         """Start with nothing in memory.
 
         Args:
             store: The store on disk.
-            kinds: The kinds of rows to keep in memory.
-            facts_of: Returns the facts that the next process needs of such a row besides its
+            facts_of: Returns the facts that the next process needs of a row in memory besides its
                 columns, without any message content.
         """
         self._store = store
-        self._kinds = kinds
         self._facts_of = facts_of
         self._held: dict[bytes, _Held] = {}
         self._newest: dict[tuple[RowKind, str], bytes] = {}
@@ -194,7 +187,7 @@ class OffTheRecord:
     ) -> Write | None:
         """Return the write for the store, None for none; puts a body to keep in memory into `held`."""
         match write:
-            case Put(kind=kind, key=key) if kind in self._kinds:
+            case Put(kind=kind, key=key) if kind in IN_MEMORY:
                 owner = self._owner_of(write, scope)
                 if owner is None:
                     return write

@@ -6,11 +6,9 @@ from tests.fakes.house import World
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.daemon.store_watch import WatchedStore
-from zeroclaw.delivery.rows import notice_row
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, Query, RowKind
-from zeroclaw.text.language import Sentence
 
 EMPTY = Commit(point=DurablePoint.HOUSEKEEPING, writes=())
 CONVERSATION = ConversationId("here")
@@ -32,8 +30,7 @@ async def test_a_failed_write_is_announced_and_raised() -> None:
     store = WatchedStore(
         Broken(),
         on_failed=lambda error: notices.append(str(error)),
-        on_written=lambda: notices.append("written"),
-        on_operators_due=lambda: notices.append("noticed"),
+        on_committed=lambda _commit: notices.append("written"),
     )
     with pytest.raises(StoreUnusable):
         await store.commit(EMPTY)
@@ -45,15 +42,10 @@ async def test_a_failed_write_is_announced_and_raised() -> None:
 async def test_all_other_calls_go_to_the_store_behind() -> None:
     """Reads and writes pass through; a write is announced once it is done."""
     behind = MemoryStore()
-    notices: list[str] = []
-    store = WatchedStore(
-        behind,
-        on_failed=lambda _error: None,
-        on_written=lambda: notices.append("written"),
-        on_operators_due=lambda: notices.append("noticed"),
-    )
+    announced: list[Commit] = []
+    store = WatchedStore(behind, on_failed=lambda _: None, on_committed=announced.append)
     await store.commit(EMPTY)
-    assert (behind.commits, notices) == ([EMPTY], ["written"])
+    assert behind.commits == announced == [EMPTY]
     assert (await store.lease(CONVERSATION)).token == 1
     assert await store.get(RowKind.SWITCH, "x") is None
     assert await store.select(Query(kind=RowKind.SWITCH)) == ()
@@ -64,9 +56,6 @@ async def test_all_other_calls_go_to_the_store_behind() -> None:
     assert await store.blobs(put_before=EPOCH) == ()
     assert await store.size_bytes() == 0
     assert await store.used_bytes() == 0
-    notice = notice_row("0" * 26, Sentence(en="trouble", de="Ärger"))
-    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(notice,)))
-    assert notices == ["written", "written", "noticed"]
     await store.aclose()
 
 
