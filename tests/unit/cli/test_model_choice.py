@@ -169,15 +169,16 @@ async def test_servers_and_keys_are_discovered(monkeypatch: pytest.MonkeyPatch) 
     """The timeout suits a busy machine: the first lookup loads the client as well."""
     monkeypatch.setattr("zeroclaw.host.models.servers.LOOPBACK_S", 30.0)
     async with ModelServer() as server:
-        discovered = await discover(
-            AUTO, {"GROQ_API_KEY": "x"}, addresses=(server.url, "http://127.0.0.1:1/v1")
-        )
+        addresses = (server.url, "http://127.0.0.1:1/v1")
+        monkeypatch.setattr("zeroclaw.cli.models.provider.USUAL", addresses)
+        discovered = await discover(AUTO, {"GROQ_API_KEY": "x"})
     assert [server.models for server in discovered.servers] == [("scripted",)]
     assert [key.variable for key in discovered.keys] == ["GROQ_API_KEY"]
     assert summary_of(choose(AUTO, discovered)) == ("openai", server.url, "scripted")
 
 
-async def test_a_configured_model_needs_no_discovery() -> None:
+async def test_a_configured_model_needs_no_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
     """The addresses would raise if they were used."""
+    monkeypatch.setattr("zeroclaw.cli.models.provider.USUAL", ("?",))
     settings = ProviderSettings(kind="auto", model_file="/m/a.gguf")
-    assert await discover(settings, {"GROQ_API_KEY": "x"}, addresses=("?",)) == Discovered()
+    assert await discover(settings, {"GROQ_API_KEY": "x"}) == Discovered()

@@ -281,11 +281,11 @@ async def load_choice(
     def ask(_question: str) -> bool:
         return bool(answer)
 
-    return await asyncio.to_thread(
-        lambda: take_model(
-            load(Path(config)), keys, ask=None if answer is None else ask, addresses=addresses
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zeroclaw.cli.models.provider.USUAL", addresses)
+        return await asyncio.to_thread(
+            lambda: take_model(load(Path(config)), keys, ask=None if answer is None else ask)
         )
-    )
 
 
 @pytest.mark.slow

@@ -21,13 +21,7 @@ from zeroclaw.redact import without_credentials
 from zeroclaw.value import replace
 
 
-def take_model(
-    loaded: Loaded,
-    environment: Mapping[str, str],
-    *,
-    ask: Confirm | None,
-    addresses: tuple[str, ...] = tuple(USUAL),
-) -> Loaded:
+def take_model(loaded: Loaded, environment: Mapping[str, str], *, ask: Confirm | None) -> Loaded:
     """Find a model if the configuration leaves it open; blocks, and runs its own event loop.
 
     Otherwise the configuration is returned unchanged. The result has the reason of the choice.
@@ -36,12 +30,11 @@ def take_model(
         loaded: As read.
         environment: `os.environ`, for keys.
         ask: None without a person to ask; then no key is used.
-        addresses: Where to look for servers.
     """
     settings = loaded.config.provider
     if settings.kind != "auto":
         return loaded
-    found = resolver.run(discover(settings, environment, addresses=addresses))
+    found = resolver.run(discover(settings, environment))
     choice = choose(settings, found, ask)
     config = loaded.config.model_copy(update={"provider": choice.settings})
     return replace(loaded, config=config, written=loaded.config, reason=choice.reason)
@@ -112,18 +105,13 @@ async def first_of(url: str) -> str:
     return server.models[0]
 
 
-async def discover(
-    settings: ProviderSettings,
-    environment: Mapping[str, str],
-    addresses: tuple[str, ...] = tuple(USUAL),
-) -> Discovered:
+async def discover(settings: ProviderSettings, environment: Mapping[str, str]) -> Discovered:
     """Find servers and keys; within a second, and on this machine only.
 
     Args:
         settings: If they name a model themselves, the search is skipped.
         environment: `os.environ`.
-        addresses: Where to look for servers, up to and including `/v1`.
     """
     if configured(settings) is not None:
         return Discovered()
-    return Discovered(servers=await on_loopback(addresses), keys=keys_in(environment))
+    return Discovered(servers=await on_loopback(USUAL), keys=keys_in(environment))

@@ -78,7 +78,7 @@ async def offers_of(base_url: str, *, api_key: str = "", within_s: float = 10.0)
     return Server(name=USUAL.get(base_url, name), base_url=base_url, models=models)
 
 
-async def on_loopback(addresses: Iterable[str] = tuple(USUAL)) -> tuple[Server, ...]:
+async def on_loopback(addresses: Iterable[str]) -> tuple[Server, ...]:
     """Ask all these servers at once; return those that offer a model, in the given order."""
     servers: dict[str, Server] = {}
     base_urls = tuple(addresses)
