@@ -142,15 +142,11 @@ def _host_pattern(host: str) -> str:
 
 
 def _port_pattern(port: str) -> str:
-    if not _PORT_PATTERN.fullmatch(port):
+    is_pattern = "*" in port
+    if not _PORT_PATTERN.fullmatch(port) or not (is_pattern or 1 <= int(port) <= LAST_PORT):
         message = "must have a port from 1 to 65535, or `*`"
         raise ValueError(message)
-    if "*" in port:
-        return port
-    if not 1 <= int(port) <= LAST_PORT:
-        message = "must have a port from 1 to 65535, or `*`"
-        raise ValueError(message)
-    return str(int(port))
+    return port if is_pattern else str(int(port))
 
 
 def _labels(host: str) -> list[str]:

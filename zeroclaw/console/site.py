@@ -38,7 +38,7 @@ class Site:
     """Answers the requests of the console's pages.
 
     Attributes:
-        chains: Checks the audit chains; the creator of the site must run its `keep`.
+        chains: Checks the audit chains; the creator of the site must start its `run`.
     """
 
     def __init__(self, context: ConsoleContext) -> None:

@@ -11,7 +11,6 @@ _PAIR_BITS = 10
 _PAIR_MASK = 2**_PAIR_BITS - 1
 _SHIFTS = range(12 * _PAIR_BITS, -1, -_PAIR_BITS)
 _RANDOM_BITS = 80
-_MILLISECONDS_PER_S = 1000
 MAX_AHEAD = timedelta(days=1)
 """Ids further in the future are not followed: the age of rows is read from their ids."""
 
@@ -33,7 +32,7 @@ class SystemIds:
     def ulid(self) -> str:
         """Return 26 characters: 48 bits of milliseconds since 1970, 80 random bits."""
         now = self._clock.now()
-        milliseconds = int(now.timestamp() * _MILLISECONDS_PER_S)
+        milliseconds = int(now.timestamp() * 1000)
         new = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
         with self._lock:
             ahead_ms = (self._last >> _RANDOM_BITS) - milliseconds

@@ -102,7 +102,7 @@ class Listener:
         self._writing = asyncio.Lock()
         self._streams: dict[asyncio.Timeout, tuple[str, ...]] = {}  # by the sessions of the browser
         self._mounted: dict[str, ASGIApp] = {}
-        self._front: dict[str, None] = {}
+        self._front = ""  # where the bare address leads
         self._mounts = asyncio.Event()  # set by each mount, and then replaced
         self._mounted_by = 0.0
         host = "127.0.0.1" if settings.host == "localhost" else settings.host
@@ -144,7 +144,7 @@ class Listener:
         # It is called with ASGI's three arguments; a callable that takes others fails at its first
         # request.
         self.mount_beside(prefix, application)
-        self._front[prefix] = None
+        self._front = self._front or prefix
         return self.new_login_url(f"{prefix}/")
 
     def mount_beside(self, prefix: str, application: object) -> None:
@@ -265,7 +265,7 @@ class Listener:
         elif path == LOG_OUT and request.method == "POST":
             await self._log_out_one(request, send)
         elif path in ("", "/") and self._front:
-            target = guard.local_url(f"{self.root}{next(iter(self._front))}/")
+            target = guard.local_url(f"{self.root}{self._front}/")
             await _reply(send, 303, "text/plain", b"", ("location", target))
         else:
             await _reply(send, 404, "text/plain", NOTHING)

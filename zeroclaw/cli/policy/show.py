@@ -188,7 +188,10 @@ def in_words(sets: Iterable[StatementSet], today: Today) -> Iterator[str]:
 
 def set_json(group: StatementSet, today: Today) -> dict[str, object]:
     """Return a set as JSON."""
-    statements = [_statement_json(statement, today) for statement in group.statements]
+    statements = [
+        {**asdict(it), "when": to_builtins(it.when), "today": today.matched(it)}
+        for it in group.statements
+    ]
     return {**asdict(group), "statements": statements}
 
 
@@ -273,8 +276,3 @@ def _touched(query: Query) -> str:
     if query.resources is None:
         return "its resources are unknown"
     return ", ".join(query.resources) or "nothing"
-
-
-def _statement_json(statement: Statement, today: Today) -> dict[str, object]:
-    when: object = to_builtins(statement.when)
-    return {**asdict(statement), "when": when, "today": today.matched(statement)}
