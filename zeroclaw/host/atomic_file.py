@@ -82,14 +82,19 @@ def _first_line_of(path: Path) -> bytes:
 
 
 def back_up(path: Path) -> Path:
-    """Copy a file that is about to be replaced to `<name>.before`, and return that path.
+    """Copy a file that is about to be replaced to a new file next to it, and return its path.
 
-    The copy has the file's mode, and replaces an older copy.
+    The copy has the file's mode. It is called `<name>.before`, then `<name>.before-2` and so on,
+    because an older copy may be the only one that its owner wrote by hand.
 
     Raises:
         Refused: The disk is full or permission is denied.
     """
     copy = path.with_name(f"{path.name}.before")
+    number = 1
+    while copy.exists():
+        number += 1
+        copy = path.with_name(f"{path.name}.before-{number}")
     with refused_as(Refused, f"`{copy}` can't be written", _REMEDY), _in_place_of(copy) as new:
         _write(new, path.read_bytes(), path.stat().st_mode & 0o7777)
     return copy

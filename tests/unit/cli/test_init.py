@@ -232,6 +232,9 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
     assert f"the old file is kept as `{backup}`" in out
     assert await asyncio.to_thread(text_of, backup) == first
     assert backup.stat().st_mode & 0o777 == 0o600
+    _, out, _ = await run(*arguments, "--force")
+    assert f"the old file is kept as `{backup}-2`" in out
+    assert await asyncio.to_thread(text_of, backup) == first
 
 
 @pytest.mark.parametrize(
