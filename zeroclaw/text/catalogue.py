@@ -734,8 +734,8 @@ FORGETTING_NOW = Sentence(
     de="Ich lösche es und sage Bescheid, wenn es erledigt ist. Was läuft, wird zuerst abgebrochen.",
 )
 FORGET_ONLY_YOURS = Sentence(
-    en="You can only have your own words forgotten: `/forget`.",
-    de="Du darfst nur deine eigenen Worte löschen lassen: `/forget`.",
+    en="You can only have your own words forgotten, with the code of the last ten minutes: `/forget` gives one.",
+    de="Du darfst nur deine eigenen Worte löschen lassen, mit dem Code der letzten zehn Minuten: `/forget` gibt einen.",
 )
 YOUR_MESSAGES = Sentence(en="what you said to me", de="was du mir gesagt hast")
 THEIR_MESSAGES = Sentence(en="what `{whom}` said to me", de="was `{whom}` mir gesagt hat")

@@ -206,6 +206,9 @@ async def test_a_second_otr_changes_nothing_and_without_a_past_one_begins(world:
         await house.say("/language de")
         await house.say("/otr aus")
         assert house.texts()[-1] == "Hier wird aufgezeichnet; `/otr` beendet das."
+        await house.say("/otr an")
+        await house.say("/otr on")
+        assert house.texts()[-1] == "Hier wird schon nichts aufgezeichnet; `/otr off` beendet das."
 
 
 async def test_the_first_word_of_a_chat_may_be_off_the_record(world: World) -> None:

@@ -826,7 +826,7 @@ async def test_only_an_operator_may_erase_other_people(world: World, named: str)
     async with world.running() as house:
         await house.say("tulip", "ben")
         await house.say("/forget ada", "ben")
-        assert house.texts("ben")[-1] == "You can only have your own words forgotten: `/forget`."
+        assert house.texts("ben")[-1].startswith("You can only have your own words forgotten")
         await forget(house, "ada", named)
         assert "tulip" not in await stored_text(world)
         assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."

@@ -60,7 +60,7 @@ COMMANDS: dict[str, CommandHelp] = {
     "stop": CommandHelp(usage="/stop", does=catalogue.DOES_STOP),
     "retry": CommandHelp(usage="/retry", does=catalogue.DOES_RETRY),
     "new": CommandHelp(usage="/new", does=catalogue.DOES_NEW),
-    "otr": CommandHelp(usage="/otr", does=catalogue.DOES_OTR, words=OFF),
+    "otr": CommandHelp(usage="/otr", does=catalogue.DOES_OTR, words=OFF | {"on", "an"}),
     "queue": CommandHelp(usage="/queue steer", does=catalogue.DOES_QUEUE, words=None),
     "status": CommandHelp(usage="/status", does=catalogue.DOES_STATUS),
     "usage": CommandHelp(usage="/usage", does=catalogue.DOES_USAGE),
