@@ -144,9 +144,18 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
 
 
 def _of_other_keys(more: Iterable[str], faults: Iterable[str]) -> list[str]:
-    """Return further faults without those of keys that have one already, and so were left out."""
-    known = {fault.partition(": ")[0] for fault in faults}
-    return [fault for fault in more if fault.partition(": ")[0] not in known]
+    """Return further faults without those of keys that have one already, and so were left out.
+
+    Nor of tables with such a key: they may lack only what was left out.
+    """
+    known = [f"{_key_of(fault)}." for fault in faults]
+    return [
+        fault for fault in more if not any(key.startswith(f"{_key_of(fault)}.") for key in known)
+    ]
+
+
+def _key_of(fault: str) -> str:
+    return fault.partition(": ")[0]
 
 
 def _last_key(

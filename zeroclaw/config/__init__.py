@@ -12,10 +12,12 @@ _INVALID = re.compile("[\0\ud800-\udfff]")
 bytes of a command line that are not UTF-8."""
 _KEY = re.compile(r"\('(.*?)',?\)")
 """A key in a sentence of `tomllib`: the tuple of its parts."""
+_NO_END = "a text in quotes ends on its line; its last quote is missing"
 _IN_WORDS = {
     "invalid value": 'this is no value; a text needs quotes: "…"',
     "cannot overwrite a value": "this key has a value already, further up",
-    r"illegal character '\n'": "a text in quotes ends on its line; its last quote is missing",
+    r"illegal character '\n'": _NO_END,
+    r"found invalid character '\n'": _NO_END,
 }
 """Replaces sentences of `tomllib` that only its authors understand."""
 

@@ -80,8 +80,9 @@ function parseList(lines, start) {
   while (end < lines.length) {
     const line = lines[end];
     const item = ITEM.exec(line);
-    if (item && item[1].length <= indent + 1 && !RULE.test(line)) {
-      if (/\d/.test(item[2]) !== isOrdered) break;
+    const isOfKind = item && /\d/.test(item[2]) === isOrdered;
+    if (item && item[1].length <= indent + isOfKind && !RULE.test(line)) {
+      if (!isOfKind) break;
       const text = item[3] ?? "";
       items.push([" ".repeat(line.length - text.length) + text]); // as far in as the lines that follow
     } else if (!line.trim()) {

@@ -94,6 +94,13 @@ def test_several_faults_of_a_key_hide_none_of_another_channel() -> None:
     assert {"channels.telegram.groups", "channels.slack.receive"} < paths
 
 
+def test_a_key_that_was_left_out_is_not_missed() -> None:
+    """P10: its table has no other fault."""
+    text = '[public]\ncert_file = 3\nkey_file = "/k"\n[provider]\napi_key = { env = 1 }'
+    paths = [fault.partition(": ")[0] for fault in faults_in(text, environment={})]
+    assert paths == ["provider.api_key.env", "public.cert_file"]
+
+
 def test_a_text_that_is_no_toml_is_one_fault() -> None:
     (fault,) = faults_in("a = = 1", environment={})
     assert fault.startswith("not valid TOML: ")

@@ -167,6 +167,11 @@ def test_a_fault_of_a_whole_table_names_the_table() -> None:
             "column 17)",
         ),
         (
+            "autonomy = 'full\nlanguage = 'en'",
+            "not valid TOML: a text in quotes ends on its line; its last quote is missing (at line 1, "
+            "column 17)",
+        ),
+        (
             "autonomy = full",
             'not valid TOML: this is no value; a text needs quotes: "…" (at line 1, column 12)',
         ),

@@ -140,3 +140,9 @@ def test_a_long_text_is_drawn_whole(text: str) -> None:
 def test_a_mark_one_space_further_in_is_of_the_same_list(text: str, inner: str) -> None:
     """As in CommonMark: it is left of the text of the item above."""
     assert written(text) == [inner.format("<ul><li>a</li><li>b</li></ul>")]
+
+
+def test_a_list_of_another_kind_one_space_further_in_is_an_inner_one() -> None:
+    """The numbers go on below it."""
+    inner = "<ul><li>b</li></ul>"
+    assert written("1. a\n - b\n2. c") == [f"<ol><li>a{inner}</li><li>c</li></ol>"]
