@@ -464,11 +464,15 @@ def moved(event: Json, bot: Bot, reading: Reading, event_id: str) -> Decoded | S
 
 
 def slash(payload: Json, bot: Bot) -> Decoded | Skipped:
-    """Decode a slash command: `/zeroclaw stop` is the bot's `/stop`; without a word it is `/help`."""
+    """Decode a slash command: `/zeroclaw stop` or `/zeroclaw /stop` is the bot's `/stop`.
+
+    Without a word it is `/help`.
+    """
     user, channel, trigger = (text(payload, key) for key in ("user_id", "channel_id", "trigger_id"))
     if not is_id(user) or not is_id(channel) or not trigger:
         return Skipped(reason="a slash command by no person")
-    arguments = text(payload, "text").strip()
+    # The bot's own sentences say `/approve 1`, which people copy.
+    arguments = text(payload, "text").strip().removeprefix("/")
     name, _, rest = arguments.partition(" ")
     is_word = name.isascii() and name.isalpha()
     body = Command(name=name.lower() if is_word else "help", rest=rest.strip() if is_word else "")

@@ -453,6 +453,7 @@ def test_a_form_without_a_valid_card_still_answers() -> None:
     [
         ("stop", Command(name="stop")),
         ("Approve 1 3 ", Command(name="approve", rest="1 3")),
+        ("/approve 1", Command(name="approve", rest="1")),
         ("", Command(name="help")),
         ("<@U1> hi", Command(name="help")),
     ],
