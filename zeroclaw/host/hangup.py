@@ -7,7 +7,6 @@ terminal, and `/dev/tty` can't be opened (tty(4)).
 import errno
 import os
 import signal
-from collections.abc import Callable
 from typing import Literal
 
 Meaning = Literal["reload", "stop", "nothing"]
@@ -16,20 +15,11 @@ Meaning = Literal["reload", "stop", "nothing"]
 class Hangup:
     """Remembers whether the process was started with a terminal, and whether it ignored the signal."""
 
-    def __init__(
-        self, *, has_terminal: Callable[[], bool] | None = None, ignored: bool | None = None
-    ) -> None:
-        """Record the initial state; create this before a handler is set.
-
-        Args:
-            has_terminal: Returns whether there is a terminal now; None asks the system.
-            ignored: Whether the parent process ignored it, as `nohup` does; None asks the system.
-        """
-        self._has_terminal = has_terminal or terminal
-        self._had_terminal = self._has_terminal()
-        self._ignored = (
-            signal.getsignal(signal.SIGHUP) is signal.SIG_IGN if ignored is None else ignored
-        )
+    def __init__(self) -> None:
+        """Record the initial state; create this before a handler is set."""
+        self._had_terminal = terminal()
+        # The parent process ignored it, as `nohup` does.
+        self._is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
     def keep(self) -> None:
         """Block the signal until the daemon handles it, because by default it ends the process.
@@ -44,10 +34,10 @@ class Hangup:
 
     def meaning(self) -> Meaning:
         """Return the meaning of a signal that has just arrived."""
-        if not self._had_terminal or self._has_terminal():
+        if not self._had_terminal or terminal():
             return "reload"
         self._had_terminal = False
-        return "nothing" if self._ignored else "stop"
+        return "nothing" if self._is_ignored else "stop"
 
 
 def terminal() -> bool:

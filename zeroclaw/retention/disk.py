@@ -36,13 +36,11 @@ class DiskWatch(Struct, eq=False):
         directory: A directory on the disk.
         clock: For the time between two checks.
         tell_operators: Sends a sentence to their chats.
-        free: See `free_bytes`.
     """
 
     directory: Path
     clock: Clock
     tell_operators: Callable[[Localized], Awaitable[None]]
-    free: Callable[[Path], int | None] = free_bytes
     _is_reported: bool = False
 
     async def keep(self) -> None:
@@ -53,7 +51,7 @@ class DiskWatch(Struct, eq=False):
 
     async def check(self) -> None:
         """Warn operators once, each time the disk becomes nearly full."""
-        free = await asyncio.to_thread(self.free, self.directory)
+        free = await asyncio.to_thread(free_bytes, self.directory)
         if free is None:
             return
         if free < SCARCE_BYTES and not self._is_reported:

@@ -344,7 +344,9 @@ def test_a_missing_service_manager_does_not_end_the_daemon(
     daemon.run(start_in(tmp_path), on_ready=lambda _facts: os.kill(os.getpid(), signal.SIGTERM))
 
 
-def test_a_reload_requested_during_the_start_is_performed(tmp_path: Path) -> None:
+def test_a_reload_requested_during_the_start_is_performed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A signal that arrives before the handler's first use counts too."""
     reread: list[str] = []
 
@@ -353,7 +355,8 @@ def test_a_reload_requested_during_the_start_is_performed(tmp_path: Path) -> Non
         os.kill(os.getpid(), signal.SIGTERM)
         raise ConfigError(("nothing is right",))
 
-    hangup = Hangup(has_terminal=lambda: False, ignored=False)
+    monkeypatch.setattr("zeroclaw.host.hangup.terminal", lambda: False)
+    hangup = Hangup()
     hangup.keep()
     signal.raise_signal(signal.SIGHUP)
     start = replace(start_in(tmp_path), reread=again)

@@ -25,14 +25,18 @@ for _ in range(2):
 """
 
 
-class Terminals:
-    """A terminal that exists until it goes away."""
+TERMINAL = "zeroclaw.host.hangup.terminal"
 
-    def __init__(self, *, there: bool) -> None:
-        self.there = there
 
-    def __call__(self) -> bool:
-        return self.there
+def started(patch: pytest.MonkeyPatch, *, has_terminal: bool, ignored: bool) -> Hangup:
+    """A process that found this at its start."""
+    patch.setattr(TERMINAL, lambda: has_terminal)
+
+    def getsignal(_number: int) -> signal.Handlers:
+        return signal.SIG_IGN if ignored else signal.SIG_DFL
+
+    patch.setattr(signal, "getsignal", getsignal)
+    return Hangup()
 
 
 @pytest.mark.parametrize(
@@ -46,20 +50,24 @@ class Terminals:
     ],
 )
 def test_a_lost_terminal_is_no_request_to_reload(
-    had_terminal: bool, is_there: bool, ignored: bool, means: Meaning
+    had_terminal: bool,
+    is_there: bool,
+    ignored: bool,
+    means: Meaning,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It ends programs started there, as usual; programs under `nohup` go on."""
-    terminals = Terminals(there=had_terminal)
-    hangup = Hangup(has_terminal=terminals, ignored=ignored)
-    terminals.there = is_there
+    hangup = started(monkeypatch, has_terminal=had_terminal, ignored=ignored)
+    monkeypatch.setattr(TERMINAL, lambda: is_there)
     assert hangup.meaning() == means
 
 
-def test_a_process_that_outlived_its_terminal_reloads_from_then_on() -> None:
+def test_a_process_that_outlived_its_terminal_reloads_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A terminal disappears only once."""
-    terminals = Terminals(there=True)
-    hangup = Hangup(has_terminal=terminals, ignored=True)
-    terminals.there = False
+    hangup = started(monkeypatch, has_terminal=True, ignored=True)
+    monkeypatch.setattr(TERMINAL, lambda: False)
     assert [hangup.meaning(), hangup.meaning()] == ["nothing", "reload"]
 
 

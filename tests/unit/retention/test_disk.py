@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.house import World
 from tests.fakes.manual_clock import ManualClock
+from zeroclaw.retention import disk
 from zeroclaw.retention.disk import AMPLE_BYTES, CHECK_S, SCARCE_BYTES, DiskWatch, free_bytes
 from zeroclaw.text.language import Localized
 
 
-async def test_operators_are_notified_once_each_time_the_disk_fills_up() -> None:
+async def test_operators_are_notified_once_each_time_the_disk_fills_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A disk that goes up and down around the bound is reported once (P10)."""
     free: list[int | None] = [None]
     notices: list[str] = []
@@ -16,7 +21,11 @@ async def test_operators_are_notified_once_each_time_the_disk_fills_up() -> None
     async def tell(message: Localized) -> None:
         notices.append(message.to("en"))
 
-    watch = DiskWatch(Path("/"), ManualClock(), tell, free=lambda _: free[0])
+    def free_bytes(_directory: Path) -> int | None:
+        return free[0]
+
+    monkeypatch.setattr(disk, "free_bytes", free_bytes)
+    watch = DiskWatch(Path("/"), ManualClock(), tell)
     counts: list[int] = []
     for free_now in (
         None,

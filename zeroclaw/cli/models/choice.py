@@ -55,8 +55,6 @@ KEYS = tuple(
         ("DEEPSEEK_API_KEY", "https://api.deepseek.com/v1", "deepseek-chat"),
     )
 )
-# The key may belong to another endpoint; OpenAI's own libraries read its address from here.
-_OPENAI_ADDRESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 class Discovered(Value):
@@ -85,10 +83,10 @@ class Choice(Value):
 
 def keys_in(environment: Mapping[str, str]) -> tuple[Key, ...]:
     """Return the keys that are set; OpenAI's with the address that may be set with it."""
-    variable, address = _OPENAI_ADDRESS
-    base_url = environment.get(address, "").strip().rstrip("/")
+    # The key may belong to another endpoint; OpenAI's own libraries read its address from here.
+    base_url = environment.get("OPENAI_BASE_URL", "").strip().rstrip("/")
     return tuple(
-        replace(key, base_url=base_url) if base_url and key.variable == variable else key
+        replace(key, base_url=base_url) if base_url and key.variable == "OPENAI_API_KEY" else key
         for key in KEYS
         if environment.get(key.variable, "").strip()
     )
