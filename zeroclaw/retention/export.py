@@ -112,8 +112,9 @@ def lines(sources: Iterable[Source], redact: Callable[[str], str]) -> tuple[Reco
 def _records_of(source: Source) -> Iterator[tuple[Order, Record]]:
     id_, only = source.conversation, source.only
     values = [(row.key, _read(row)) for row in source.rows if row.kind in _READ]
-    turns, journal = _turns(source, [value for _, value in values]), _journal(source)
-    yield from journal.records
+    turns = _turns(source, [value for _, value in values])
+    records, answers = _journal(source)
+    yield from records
     for key, value in values:
         match value:
             case RecordUnreadable():
@@ -144,7 +145,7 @@ def _records_of(source: Source) -> Iterator[tuple[Order, Record]]:
                 text = f"{value.tool}: {value.summary}: {value.state}{reason}"
                 line = Record(kind="approval", at=at, conversation=id_, by=by, text=text)
                 # Retention may have trimmed the journal.
-                yield journal.answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
+                yield answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
             case _:
                 pass
 
@@ -181,14 +182,8 @@ def _turns(source: Source, values: Iterable[object]) -> frozenset[str]:
     return frozenset(value.turn for value in values if isinstance(value, of_turns) and value.turn)
 
 
-class _Journal(Value):
-    """The journal's own records: calls, results, summaries; and the order of taken answers."""
-
-    records: tuple[tuple[Order, Record], ...]
-    answers: Mapping[ApprovalId, Order]
-
-
-def _journal(source: Source) -> _Journal:
+def _journal(source: Source) -> tuple[list[tuple[Order, Record]], dict[ApprovalId, Order]]:
+    """Return the journal's own records (calls, results, summaries), and the order of taken answers."""
     id_, is_of_all = source.conversation, not source.only
     is_exported = is_of_all
     records: list[tuple[Order, Record]] = []
@@ -210,7 +205,7 @@ def _journal(source: Source) -> _Journal:
             answers[entry.approval] = order
         if is_exported:
             records += ((order, line) for line in _lines_of(entry, id_, is_of_all=is_of_all))
-    return _Journal(records=tuple(records), answers=answers)
+    return records, answers
 
 
 def _lines_of(entry: entries.Entry, id_: ConversationId, *, is_of_all: bool) -> Iterator[Record]:
