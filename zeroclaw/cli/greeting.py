@@ -2,27 +2,23 @@
 
 from collections.abc import Iterator
 
+from zeroclaw.cli.configuration import Loaded
 from zeroclaw.cli.invocation import command
-from zeroclaw.config.model import Config
 from zeroclaw.daemon.foundation import ReadyFacts
-from zeroclaw.host.places import Places
 
 
-def greeting(
-    facts: ReadyFacts, config: Config, places: Places, *, reason: str = ""
-) -> Iterator[str]:
+def greeting(facts: ReadyFacts, loaded: Loaded) -> Iterator[str]:
     """Return the lines; the first says that the daemon is ready.
 
     Args:
         facts: About the daemon.
-        config: Its configuration.
-        places: The places of the configuration and the data.
-        reason: Why a discovered model was chosen.
+        loaded: Its configuration and places, and why a discovered model was chosen.
     """
+    config, places = loaded.config, loaded.places
     yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
     yield f"  model     {facts.model}"
-    if reason:
-        yield f"            {reason}"
+    if loaded.reason:
+        yield f"            {loaded.reason}"
     if facts.note:
         yield f"            {facts.note}"
     if facts.halted:

@@ -47,7 +47,8 @@ def command(
     Ctrl-C ends it, after a grace period for unfinished answers. SIGHUP reads the
     configuration again, like `zeroclaw reload`. The log goes to stderr.
     """
-    if until_stdin_ends and not _is_pipe(_STDIN):
+    mode = os.fstat(_STDIN).st_mode
+    if until_stdin_ends and not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         message = "--until-stdin-ends needs a pipe as standard input"
         raise click.UsageError(message)
     from zeroclaw.host.hangup import Hangup
@@ -76,7 +77,7 @@ def command(
     def greet(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # code and services live as long as the process
         gc.enable()
-        lines = greeting(facts, loaded.config, loaded.places, reason=reason)
+        lines = greeting(facts, loaded)
         # A closed pipe or a full disk must not end the daemon.
         with suppress(OSError):
             click.echo("\n".join(lines))
@@ -87,7 +88,3 @@ def command(
         daemon.run(start, on_ready=greet, lifeline=lifeline, hangup=hangup)
     finally:
         stop_logging()
-
-
-def _is_pipe(descriptor: int) -> bool:
-    return stat.S_IFMT(os.fstat(descriptor).st_mode) in {stat.S_IFIFO, stat.S_IFSOCK}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from zeroclaw.cli.configuration import Loaded
 from zeroclaw.cli.greeting import greeting
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.foundation import ReadyFacts
@@ -19,7 +20,7 @@ def greeted(config: str, *, note: str = "", reason: str = "") -> str:
     facts = ReadyFacts(
         model="m", note=note, web_url="", channels=("terminal",), shell="", halted=""
     )
-    return "\n".join(greeting(facts, parse(config), PLACES, reason=reason))
+    return "\n".join(greeting(facts, Loaded(config=parse(config), places=PLACES, reason=reason)))
 
 
 def test_the_small_models_limits_are_shown_once() -> None:
@@ -50,7 +51,7 @@ def test_a_daemon_run_by_root_is_advised_against_it() -> None:
         model="m", note="", web_url="", channels=(), shell="", halted="", is_root=True
     )
     assert "  root      should not run this; give it its own user" in "\n".join(
-        greeting(facts, parse(CHOSEN), PLACES)
+        greeting(facts, Loaded(config=parse(CHOSEN), places=PLACES))
     )
 
 
@@ -65,7 +66,7 @@ def test_the_greeting_says_how_to_become_the_operator() -> None:
         halted="",
         claim="ABCD2345",
     )
-    lines = list(greeting(facts, parse(CHOSEN), PLACES))
+    lines = list(greeting(facts, Loaded(config=parse(CHOSEN), places=PLACES)))
     assert lines[2] == (
         "  operator  nobody yet: send ABCD2345 to the bot in a private chat, within the hour"
     )
@@ -92,7 +93,7 @@ def test_commands_are_shown_as_they_can_be_typed(
         shell="",
         halted="web:ann",
     )
-    lines = "\n".join(greeting(facts, parse(""), PLACES))
+    lines = "\n".join(greeting(facts, Loaded(config=parse(""), places=PLACES)))
     for command in ("resume", "status", "chat", "demo", "init"):
         assert f".venv/bin/zeroclaw {command}" in lines
         assert f"`zeroclaw {command}`" not in lines
