@@ -13,9 +13,10 @@ import re
 from zeroclaw.errors import StreamBroken
 from zeroclaw.value import Value
 
-# The largest events seen are whole tool calls with a file in their arguments; 4 MiB leaves room
-# for those and keeps a hostile endpoint from filling memory.
 MAX_EVENT_BYTES = 4 * 1024 * 1024
+"""Limit on an event's data bytes, and on a single line. The largest events seen are whole tool calls
+with a file in their arguments; this leaves room for those and keeps a hostile endpoint from filling
+memory."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Complete events of one data line each, which model streams nearly always are. Possessive
 # quantifiers: no backtracking.
@@ -39,7 +40,6 @@ class SseState(Value):
     """The parser's state between two chunks; starts as `SseState()`.
 
     Attributes:
-        max_event_bytes: Limit on an event's data bytes, and on a single line.
         rest: The bytes of an incomplete line.
         data: The data lines of the current event.
         data_bytes: Their total size.
@@ -48,7 +48,6 @@ class SseState(Value):
         after_cr: The last chunk ended in CR; a LF that follows belongs to it.
     """
 
-    max_event_bytes: int = MAX_EVENT_BYTES
     rest: bytes = b""
     data: tuple[bytes, ...] = ()
     data_bytes: int = 0
@@ -68,7 +67,7 @@ def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]
     The events do not depend on how the stream was split into chunks.
 
     Raises:
-        StreamBroken: An event or a line is larger than `max_event_bytes`.
+        StreamBroken: An event or a line is larger than `MAX_EVENT_BYTES`.
     """
     if not chunk:
         return state, ()
@@ -77,11 +76,11 @@ def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]
     at = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1  # so that a long line is searched once
     whole, rest = (state.rest + chunk[:at], chunk[at:]) if at else (b"", state.rest + chunk)
     is_between_events = not (state.data or state.name or rest)
-    if is_between_events and len(whole) <= state.max_event_bytes and _PLAIN.fullmatch(whole):
+    if is_between_events and len(whole) <= MAX_EVENT_BYTES and _PLAIN.fullmatch(whole):
         found = [SseEvent(data=raw.decode(errors="replace")) for raw in _PLAIN_DATA.findall(whole)]
-        return SseState(max_event_bytes=state.max_event_bytes, at_start=False), tuple(found)
-    if len(rest) > state.max_event_bytes:
-        raise _too_large(state)
+        return SseState(at_start=False), tuple(found)
+    if len(rest) > MAX_EVENT_BYTES:
+        raise _too_large()
     # `bytes.splitlines` knows exactly the three line ends of the standard, unlike `str.splitlines`.
     return _parse_lines(state, whole.splitlines(), rest, after_cr=chunk.endswith(b"\r"))
 
@@ -96,10 +95,10 @@ def _parse_lines(
     state: SseState, lines: list[bytes], rest: bytes, *, after_cr: bool = False
 ) -> tuple[SseState, tuple[SseEvent, ...]]:
     """Parse whole lines, given without their ends; `rest` is the incomplete last line."""
-    size, name, limit = state.data_bytes, state.name, state.max_event_bytes
+    size, name = state.data_bytes, state.name
     data, events = [*state.data], list[SseEvent]()
-    if max(map(len, lines), default=0) > limit:
-        raise _too_large(state)
+    if max(map(len, lines), default=0) > MAX_EVENT_BYTES:
+        raise _too_large()
     if state.at_start and lines:
         lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
     for line in lines:
@@ -113,14 +112,13 @@ def _parse_lines(
         value = value.removeprefix(b" ")
         if field == b"data":
             size += len(value) + 1  # empty lines count too
-            if size > limit:
-                raise _too_large(state)
+            if size > MAX_EVENT_BYTES:
+                raise _too_large()
             data.append(value)
         elif field == b"event":
             name = value.decode(errors="replace")
         # Comments have an empty field name; the standard ignores unknown fields too.
     after = SseState(
-        max_event_bytes=limit,
         rest=rest,
         data=tuple(data),
         data_bytes=size,
@@ -131,6 +129,6 @@ def _parse_lines(
     return after, tuple(events)
 
 
-def _too_large(state: SseState) -> StreamBroken:
-    message = f"the stream holds an event of more than {state.max_event_bytes} bytes"
+def _too_large() -> StreamBroken:
+    message = f"the stream holds an event of more than {MAX_EVENT_BYTES} bytes"
     return StreamBroken(message)

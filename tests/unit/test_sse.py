@@ -31,12 +31,14 @@ SAMPLE_EVENTS = (
 
 def parse(*chunks: bytes, max_event_bytes: int = 1024) -> tuple[SseEvent, ...]:
     """All events of a stream that came in these chunks."""
-    state = SseState(max_event_bytes=max_event_bytes)
+    state = SseState()
     events: list[SseEvent] = []
-    for chunk in chunks:
-        state, more = feed(state, chunk)
-        events.extend(more)
-    return (*events, *finish(state))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zeroclaw.sse.MAX_EVENT_BYTES", max_event_bytes)
+        for chunk in chunks:
+            state, more = feed(state, chunk)
+            events.extend(more)
+        return (*events, *finish(state))
 
 
 def cut_at(body: bytes, points: list[int]) -> list[bytes]:
