@@ -368,9 +368,6 @@ NO_MENU = Menu()
 # --- the context of an adapter, and the manifest of its package -------------------------------------
 
 
-TranscriptKind = Literal["person", "bot", "note", "card"]
-
-
 class SentFile(Value):
     """A file that the bot sent to a chat; `ChannelContext.sent_file` returns its bytes."""
 
@@ -399,7 +396,7 @@ class TranscriptItem(Value):
             the reader's own.
     """
 
-    kind: TranscriptKind
+    kind: Literal["person", "bot", "note", "card"]
     text: str
     at: datetime
     cursor: str = ""

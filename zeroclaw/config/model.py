@@ -39,15 +39,13 @@ _LARGEST_BYTES = 2**50
 # Prefixes of principals in policies, see `gate/policy.py`: on a channel named `role`, a sender with
 # the id `operator` would read `role:operator`.
 _TAKEN = frozenset({"anyone", "channel", "person", "role"})
-_CONSOLE = "console"
-"""The operator's web page: its path on the local listener, and the channel of its actions."""
 
 
 def _free(name: str) -> str:
     if name in _TAKEN:
         message = f"`{name}` has a meaning in policies; give the channel another name"
         raise ValueError(message)
-    if name == _CONSOLE:
+    if name == "console":  # its path on the local listener, and the channel of its actions
         message = f"`{name}` is the operator's web page; give the channel another name"
         raise ValueError(message)
     return name

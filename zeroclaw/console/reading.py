@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import date
 from itertools import islice
 
-from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.console.approvals import RequestView
 from zeroclaw.console.audit import Chain, Numbered
@@ -172,7 +171,9 @@ class ConsoleReader:
         if is_off_the_record(conversation):
             return Page(items=(), before="")
         page = await self._context.transcript.part(conversation, before=before, limit=LINES)
-        return replace(page, items=tuple(map(self._redact, page.items)))
+        # The store keeps people's words unredacted.
+        items = tuple(replace(it, text=self._inbound.redact(it.text)) for it in page.items)
+        return replace(page, items=items)
 
     async def window_estimate(self, conversation: ConversationId) -> FilledWindow | None:
         """Estimate the next request, as if its last writer wrote again; None without messages."""
@@ -187,10 +188,6 @@ class ConsoleReader:
         found = await filled(self._store, self._context.sources, owner)
         summary, shares = window_shares(found, ENGLISH)
         return FilledWindow(words=summary, rows=shares, tokens=found.tokens, window=found.window)
-
-    def _redact(self, item: TranscriptItem) -> TranscriptItem:
-        # The store keeps people's words unredacted.
-        return replace(item, text=self._inbound.redact(item.text))
 
     async def _summary(self, conversation: Conversation) -> ConversationSummary:
         store, id_ = self._store, conversation.id

@@ -163,17 +163,16 @@ def data_place(named: Path | None, data_dir: Path | None) -> Path:
     Raises:
         ConfigError: The key `data_dir` can't be read from the configuration.
     """
-    configured = "" if data_dir is None else str(data_dir)
-    if data_dir is None:
-        path = find_config(named)
-        text = read_config(path)
-        try:
-            value = table_of(text).get("data_dir", "")
-        except ConfigError as error:
-            raise ConfigError(tuple(f"{path}: {fault}" for fault in error.faults)) from error
-        if not isinstance(value, str):
-            raise ConfigError((f"{path}: data_dir: must be a text",))
-        configured = value
+    if data_dir is not None:
+        return _or_usual(str(data_dir), _usual_data())
+    path = find_config(named)
+    text = read_config(path)
+    try:
+        configured = table_of(text).get("data_dir", "")
+    except ConfigError as error:
+        raise ConfigError(tuple(f"{path}: {fault}" for fault in error.faults)) from error
+    if not isinstance(configured, str):
+        raise ConfigError((f"{path}: data_dir: must be a text",))
     return _or_usual(configured, _usual_data())
 
 

@@ -9,7 +9,7 @@ import asyncio
 import socket
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 from zeroclaw.errors import ZeroclawError, system_words
@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 MAX_LOOKUPS = 16
 """Concurrent look-ups; more have to wait. Equals the number of concurrent fetches."""
+_THREADS = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
+"""The threads for look-ups, each started when it is needed; they end with the process."""
 
 
 class LeavingLoop(asyncio.SelectorEventLoop):
@@ -48,16 +50,10 @@ async def resolve(name: str) -> tuple[str, ...]:
     loop = asyncio.get_running_loop()
     try:
         look_up = partial(socket.getaddrinfo, name, None, type=socket.SOCK_STREAM)
-        found = await loop.run_in_executor(_threads(), look_up)
+        found = await loop.run_in_executor(_THREADS, look_up)
     except OSError as error:
         raise NameUnknown(system_words(error)) from error
     except UnicodeError as error:
         message = "the name can't be looked up"
         raise NameUnknown(message) from error
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Return the resolver threads, created on first use; they end with the process."""
-    return ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
