@@ -344,9 +344,7 @@ def test_a_missing_service_manager_does_not_end_the_daemon(
     daemon.run(start_in(tmp_path), on_ready=lambda _facts: os.kill(os.getpid(), signal.SIGTERM))
 
 
-def test_a_reload_requested_during_the_start_is_performed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reload_requested_during_the_start_is_performed(tmp_path: Path) -> None:
     """A signal that arrives before the handler's first use counts too."""
     reread: list[str] = []
 
@@ -355,7 +353,6 @@ def test_a_reload_requested_during_the_start_is_performed(
         os.kill(os.getpid(), signal.SIGTERM)
         raise ConfigError(("nothing is right",))
 
-    monkeypatch.setattr("zeroclaw.host.hangup.terminal", lambda: False)
     hangup = Hangup()
     hangup.keep()
     signal.raise_signal(signal.SIGHUP)

@@ -25,12 +25,23 @@ for _ in range(2):
 """
 
 
-TERMINAL = "zeroclaw.host.hangup.terminal"
+def set_terminal(patch: pytest.MonkeyPatch, *, is_there: bool) -> None:
+    """Let the system have a terminal for this process, or none."""
+    opened = os.open
+
+    def tty(path: str, flags: int, *rest: int) -> int:
+        if path != "/dev/tty":
+            return opened(path, flags, *rest)
+        if not is_there:
+            raise OSError(errno.ENXIO, path)
+        return opened(os.devnull, os.O_RDWR)
+
+    patch.setattr(os, "open", tty)
 
 
 def started(patch: pytest.MonkeyPatch, *, has_terminal: bool, ignored: bool) -> Hangup:
     """A process that found this at its start."""
-    patch.setattr(TERMINAL, lambda: has_terminal)
+    set_terminal(patch, is_there=has_terminal)
 
     def getsignal(_number: int) -> signal.Handlers:
         return signal.SIG_IGN if ignored else signal.SIG_DFL
@@ -58,7 +69,7 @@ def test_a_lost_terminal_is_no_request_to_reload(
 ) -> None:
     """It ends programs started there, as usual; programs under `nohup` go on."""
     hangup = started(monkeypatch, has_terminal=had_terminal, ignored=ignored)
-    monkeypatch.setattr(TERMINAL, lambda: is_there)
+    set_terminal(monkeypatch, is_there=is_there)
     assert hangup.meaning() == means
 
 
@@ -67,7 +78,7 @@ def test_a_process_that_outlived_its_terminal_reloads_from_then_on(
 ) -> None:
     """A terminal disappears only once."""
     hangup = started(monkeypatch, has_terminal=True, ignored=True)
-    monkeypatch.setattr(TERMINAL, lambda: False)
+    set_terminal(monkeypatch, is_there=False)
     assert [hangup.meaning(), hangup.meaning()] == ["nothing", "reload"]
 
 

@@ -1,12 +1,13 @@
 """The disk watch notifies operators when the disk is nearly full, once each time."""
 
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.fakes.house import World
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.retention import disk
 from zeroclaw.retention.disk import AMPLE_BYTES, CHECK_S, SCARCE_BYTES, DiskWatch, free_bytes
 from zeroclaw.text.language import Localized
 
@@ -21,10 +22,12 @@ async def test_operators_are_notified_once_each_time_the_disk_fills_up(
     async def tell(message: Localized) -> None:
         notices.append(message.to("en"))
 
-    def free_bytes(_directory: Path) -> int | None:
-        return free[0]
+    def usage(directory: Path) -> SimpleNamespace:
+        if free[0] is None:
+            raise FileNotFoundError(directory)
+        return SimpleNamespace(free=free[0])
 
-    monkeypatch.setattr(disk, "free_bytes", free_bytes)
+    monkeypatch.setattr(shutil, "disk_usage", usage)
     watch = DiskWatch(Path("/"), ManualClock(), tell)
     counts: list[int] = []
     for free_now in (
