@@ -13,6 +13,8 @@ from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
 from zeroclaw.value import Struct, Value, replace
 
+MAX_EMPTY = 50
+"""Conversations in a row in which nothing was said, beyond which no earlier one is looked for."""
 BUSY = ((RowKind.TURN, "open"), (RowKind.INBOX, "queued"), (RowKind.INBOX, "control"))
 """A conversation with a row in one of these states is busy."""
 
@@ -168,14 +170,18 @@ class Conversations(Struct, eq=False):
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return the conversation that is served before this one: the one that `/new` ended.
 
-        If no turn began there and no item waits, the one before it may still have messages.
+        If no turn began there and no item waits, an earlier one may still have messages.
         """
-        store = self.context.store
-        found = await CONVERSATIONS.find(store, conversation)
-        before = None if found is None else found.predecessor
-        if before is None or await store.last(LogKind.JOURNAL, before):
-            return before
-        return before if await self.is_busy(before) else await self.predecessor(before)
+        store, current = self.context.store, conversation
+        for _ in range(MAX_EMPTY):
+            found = await CONVERSATIONS.find(store, current)
+            if found is None or found.predecessor is None:
+                return None
+            current = found.predecessor
+            # The journal last: a commit that takes the last item appends to it.
+            if await self.is_busy(current) or await store.last(LogKind.JOURNAL, current):
+                break
+        return current
 
     async def active(self, conversation: ConversationId) -> ConversationId:
         """Return the conversation whose turn is running in this chat.

@@ -10,10 +10,12 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import LimitsSettings, RuntimeSettings
 from zeroclaw.conversation.inbox import INBOX, Unread
 from zeroclaw.delivery.rows import stored
-from zeroclaw.envelope import Accepted, Duplicate, Ignored, Said
+from zeroclaw.envelope import Accepted, ConversationId, Duplicate, Ignored, Said
 from zeroclaw.errors import Fenced
+from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.inbound.mailbox import BACK_OFF
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
+from zeroclaw.value import replace
 
 
 async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
@@ -290,6 +292,27 @@ async def test_a_conversation_waits_for_the_one_before_others_without_a_message(
         assert len(world.model.requests) == 1
         await house.say("/stop")
         assert house.texts()[-2:] == ["_Stopped by Ada._", "to two"]
+
+
+async def test_a_thousand_conversations_without_a_message_stop_no_later_one(world: World) -> None:
+    """Somebody may write nothing but `/new` (P9)."""
+    world.model.will(says("hello"))
+    async with world.running() as house:
+        await house.say("/new")
+        (row,) = await world.store.select(Query(kind=RowKind.ADDRESS))
+        pointer = POINTERS.of(row)
+        last = await CONVERSATIONS.find(world.store, pointer.conversation)
+        assert last is not None
+        for number in range(1_500):
+            last = replace(last, id=ConversationId(f"c{number}"), predecessor=last.id)
+            put = CONVERSATIONS.put(last.id, last, conversation=last.id, place=row.place)
+            await world.store.write(put)
+        pointed = replace(pointer, conversation=last.id)
+        await world.store.write(
+            POINTERS.put(row.key, pointed, conversation=last.id, place=row.place)
+        )
+        await house.say("hi")
+        assert house.texts()[-1] == "hello"
 
 
 # --- a message too many: told, ended, and nothing worse -------------------------------------------
