@@ -35,7 +35,7 @@ from zeroclaw.network import Network
 # For the status line and each header: some Content-Security-Policy headers exceed the default of 8
 # KiB.
 _LINE_BYTES = 64 * 1024
-_PARSED_BYTES = 4 * 1024
+_PARSED_BYTES = 16 * 1024
 MAX_HEADS = 32
 """Heads of answers in one read: before its answer, an honest server sends a few interim ones (1xx)."""
 
