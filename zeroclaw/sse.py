@@ -17,6 +17,8 @@ MAX_EVENT_BYTES = 4 * 1024 * 1024
 """Limit on an event's data bytes, and on a single line. The largest events seen are whole tool calls
 with a file in their arguments; this leaves room for those and keeps a hostile endpoint from filling
 memory."""
+_LINE_BYTES = 40
+"""Added to the size of a data line: about what Python needs for it besides its bytes."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Complete events of one data line each, which model streams nearly always are. Possessive
 # quantifiers: no backtracking.
@@ -111,7 +113,7 @@ def _parse_lines(
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
-            size += len(value) + 1  # empty lines count too
+            size += len(value) + _LINE_BYTES  # each chunk copies the list of them
             if size > MAX_EVENT_BYTES:
                 raise _too_large()
             data.append(value)

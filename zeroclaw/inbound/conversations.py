@@ -170,7 +170,8 @@ class Conversations(Struct, eq=False):
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return the conversation that is served before this one: the one that `/new` ended.
 
-        If no turn began there and no item waits, an earlier one may still have messages.
+        If no turn began there and no item waits, an earlier one may still have messages; of those,
+        the last `MAX_EMPTY` are looked at.
         """
         store, current = self.context.store, conversation
         for _ in range(MAX_EMPTY):

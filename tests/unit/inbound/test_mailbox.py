@@ -14,7 +14,7 @@ from zeroclaw.envelope import Accepted, ConversationId, Duplicate, Ignored, Said
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.inbound.mailbox import BACK_OFF
-from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, Query, Row, RowKind
 from zeroclaw.value import replace
 
 
@@ -292,6 +292,40 @@ async def test_a_conversation_waits_for_the_one_before_others_without_a_message(
         assert len(world.model.requests) == 1
         await house.say("/stop")
         assert house.texts()[-2:] == ["_Stopped by Ada._", "to two"]
+
+
+async def test_a_conversation_waits_for_a_turn_that_is_just_beginning(world: World) -> None:
+    """Its start takes the item away between two reads of those that look for it (P2)."""
+    held, looked, began = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    world.model.will((held, *says("to one")), says("to two"))
+    write, select = world.store.commit, world.store.select
+
+    async def write_later(commit: Commit) -> None:
+        if commit.point is DurablePoint.TURN_STARTED and not began.is_set():
+            await looked.wait()
+            await write(commit)
+            began.set()
+        else:
+            await write(commit)
+
+    async def look(query: Query) -> tuple[Row, ...]:
+        rows = await select(query)
+        if query.kind is RowKind.TURN and query.limit == 1:
+            looked.set()
+            await began.wait()
+        return rows
+
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("one")
+        await house.say("/new")
+        world.store.commit, world.store.select = write_later, look
+        await house.say("/resume")
+        await house.say("two")
+        assert len(world.model.requests) == 1
+        held.set()
+        await house.settle()
+        assert house.texts()[-2:] == ["to one", "to two"]
 
 
 async def test_a_thousand_conversations_without_a_message_stop_no_later_one(world: World) -> None:
