@@ -103,12 +103,8 @@ class EventsApi:
     def _is_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
             return self._is_valid(body, dict(headers))
-        except (
-            ValueError,
-            TypeError,
-            OverflowError,
-        ):  # the timestamp is no time, or the body no text
-            return False
+        except (OverflowError, TypeError, ValueError):
+            return False  # the timestamp is no time, or the body is no text
 
     def _catch_up(self) -> None:
         now = self._context.clock.monotonic()

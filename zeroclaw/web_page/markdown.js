@@ -1,6 +1,6 @@
 /* Renders Markdown: text in, DOM nodes out, built with textContent only, so text never becomes markup.
 
-   `parseBlocks` splits a text into top-level blocks; `renderBlock` builds one. A caller that keeps the
+   `parseBlocks` splits a text into top-level blocks; `appendBlocks` builds them. A caller that keeps the
    nodes of unchanged blocks can redraw a growing text cheaply, and a selection in it survives. */
 
 const FENCE = /^( {0,3})(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
@@ -149,6 +149,11 @@ function interruptsParagraph(line) {
   if (line.length > MAX_MARKUP_LINE) return false;
   return FENCE.test(line) || HEADING.test(line) || QUOTE.test(line) || RULE.test(line) ||
     /^ {0,3}([-*+]|1[.)])\s/.test(line);
+}
+
+/* Append the nodes of top-level blocks; each has the direction of its own script. */
+export function appendBlocks(parent, blocks) {
+  for (const block of blocks) parent.append(Object.assign(renderBlock(block), { dir: "auto" }));
 }
 
 /* Build one block. */

@@ -1,6 +1,6 @@
 /* Shows the chat's items: one list element each, updated in place by id. */
 
-import { coded, element, parseBlocks, renderBlock } from "./markdown.js";
+import { appendBlocks, coded, element, parseBlocks } from "./markdown.js";
 import { drawCard } from "./cards.js";
 
 /* Commands that start no turn; they reply with a message or not at all. */
@@ -126,9 +126,7 @@ function drawText(node, item) {
   const firstChanged = blocks.findIndex((block, index) => block.source !== body.sources[index]);
   const start = firstChanged < 0 ? blocks.length : firstChanged;
   while (body.childNodes.length > start) body.lastChild.remove();
-  for (const block of blocks.slice(start)) {
-    body.append(Object.assign(renderBlock(block), { dir: "auto" }));
-  }
+  appendBlocks(body, blocks.slice(start));
   body.sources = blocks.map((block) => block.source);
   return firstChanged >= 0;
 }

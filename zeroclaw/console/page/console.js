@@ -3,7 +3,7 @@
    script the page is complete, but does not update itself. */
 
 import { guardClicks } from "./click_guard.js";
-import { parseBlocks, renderBlock } from "./markdown.js";
+import { appendBlocks, parseBlocks } from "./markdown.js";
 import { clearUnfinished, follow, isLoggedOut, pause } from "./stream.js";
 
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -23,10 +23,9 @@ const root = document.querySelector('link[rel="stylesheet"]').href.replace(/[^/]
 
 function drawMarkdown() {
   for (const text of document.querySelectorAll("p.markdown")) {
-    for (const block of parseBlocks(text.textContent)) {
-      text.before(Object.assign(renderBlock(block), { dir: "auto" }));
-    }
-    text.remove();
+    const drawn = document.createDocumentFragment();
+    appendBlocks(drawn, parseBlocks(text.textContent));
+    text.replaceWith(drawn);
   }
 }
 

@@ -2,15 +2,22 @@
 
 import pytest
 
-from channels.discord.emulator.server import Fault
+from channels.discord.emulator.server import Fault, Person
 from tests.contract.discord_harness import SETTINGS
-from tests.unit.channels.discord.rig import rigged
+from tests.unit.channels.discord.rig import Rig, rigged
 from tests.unit.channels.discord.test_sending import server, text
-from zeroclaw import ChannelRejected, ChannelUnavailable, NotSupported, replace
+from zeroclaw import Address, ChannelRejected, ChannelUnavailable, NotSupported, replace
 
 pytestmark = pytest.mark.slow
 
 THREADS = SETTINGS.model_copy(update={"threads": True})
+
+
+async def begun_thread(rig: Rig, person: Person, channel: int) -> Address:
+    """Let a person mention the bot in a channel; return the thread that it opens."""
+    person.says(channel, f"<@{rig.discord.bot}> hello")
+    await rig.discord.until_called("POST", "/threads$")
+    return rig.desk.stored[0].address
 
 
 async def test_a_mention_opens_a_thread_for_the_conversation() -> None:
@@ -60,9 +67,7 @@ async def test_messages_in_a_thread_during_an_outage_stay_in_its_conversation(
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(THREADS):
-            ann.says(general, f"<@{rig.discord.bot}> hello")
-            await rig.discord.until_called("POST", "/threads$")
-            place = rig.desk.stored[0].address
+            place = await begun_thread(rig, ann, general)
             thread = int(str(place.thread))
             ann.says(thread, "and now?")
             await rig.desk.holds(2)
@@ -82,9 +87,7 @@ async def test_an_archived_thread_that_a_message_opens_again_needs_no_mention() 
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(THREADS):
-            ann.says(general, f"<@{rig.discord.bot}> hello")
-            await rig.discord.until_called("POST", "/threads$")
-            place = rig.desk.stored[0].address
+            place = await begun_thread(rig, ann, general)
         thread = int(str(place.thread))
         rig.discord.archive(thread)
         async with rig.bot(THREADS):
@@ -101,9 +104,7 @@ async def test_a_command_in_an_archived_thread_belongs_to_its_conversation() -> 
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
         async with rig.bot(THREADS):
-            ann.says(general, f"<@{rig.discord.bot}> hello")
-            await rig.discord.until_called("POST", "/threads$")
-            place = rig.desk.stored[0].address
+            place = await begun_thread(rig, ann, general)
         thread = int(str(place.thread))
         rig.discord.archive(thread)
         async with rig.bot(THREADS):
