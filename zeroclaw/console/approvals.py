@@ -178,7 +178,9 @@ def _row(paths: ConsolePaths, view: RequestView) -> Html:
 
 
 def _arguments(request: Approval) -> Html:
-    return tag("pre", tag("code", request.arguments), tabindex=0, aria_label="the whole call")
+    return tag(
+        "pre", tag("code", request.arguments), tabindex=0, role="group", aria_label="the whole call"
+    )
 
 
 def _facts(*facts: tuple[str, Node]) -> Html:
