@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
+import pytest
 from pydantic import BaseModel
 
 from channels._local import LocalSettings
@@ -14,7 +15,7 @@ from channels.email import EmailSettings
 from channels.slack import SlackSettings
 from channels.telegram import TelegramSettings
 from channels.web import WebSettings
-from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
+from zeroclaw.config.model import ChannelSettings, Config, PersonSettings, StatementSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.gate.policy import Statement, configured
@@ -157,3 +158,11 @@ def test_every_key_says_why() -> None:
     lines = TEXT.partition("[channels.terminal]")[0].splitlines()
     mute = [line for line in lines if " = " in line and "#" not in line.removeprefix("#:")]
     assert mute == []
+
+
+@pytest.mark.parametrize("key", ["principals", "actions", "resources"])
+def test_a_statement_shows_every_form_of_its_values(key: str) -> None:
+    """The faults name the same ones; docs/policy.md leaves it to this file."""
+    shown_forms = TEXT.partition(f"\n#: {key} = ")[2].partition("\n")[0]
+    forms = re.findall(r"`([^`]+)`", str(StatementSettings.model_fields[key].description))
+    assert [form for form in forms if form.partition("<")[0] not in shown_forms] == []
