@@ -38,8 +38,9 @@ def command(platform: str, *, run: bool, port: int, no_limits: bool, config: Pat
     """Try a channel without its platform.
 
     Emulates the platform on this machine and opens a page with two people: Ann, who talks to the
-    bot, and Olga, the operator, who is asked for approvals. You type for both, watch answers grow,
-    press buttons, and can make the bot's next message fail. Needs no account and no token.
+    bot, and Olga, the operator, who is asked for approvals. You type and press buttons for both.
+    Except for e-mail, you watch answers grow, and can make the bot's next message fail. Needs no
+    account and no token.
 
     \b
     zeroclaw try telegram --run  with a daemon in a temporary directory
