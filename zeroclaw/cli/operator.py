@@ -252,18 +252,18 @@ def grants() -> None:
 def grants_list(place: Path, *, as_json: bool) -> None:
     """Show every grant in force.
 
-    Each with its id, tool, resources and end, its approver, and the people it is for.
+    Each with its number, tool, resources and end, its approver, and the person it is for.
     """
     reply = asyncio.run(ask(place, "grants", Grants, words="list"))
     print_result(reply.grants, (reply.text,), as_json=as_json)
 
 
 @grants.command("revoke")
-@click.argument("ids", metavar="ID…", nargs=-1, required=True)
+@click.argument("numbers", metavar="NUMBER…", nargs=-1, required=True)
 @at_place
-def grants_revoke(place: Path, *, ids: tuple[str, ...]) -> None:
+def grants_revoke(place: Path, *, numbers: tuple[str, ...]) -> None:
     """Revoke grants at once: the next such call asks again.
 
-    `zeroclaw grants list` shows the ids. Fails if no grant was revoked.
+    `zeroclaw grants list` shows the numbers. Fails if no grant was revoked.
     """
-    say(asyncio.run(change(place, "grants", "revoke", *ids)))
+    say(asyncio.run(change(place, "grants", "revoke", *numbers)))

@@ -21,7 +21,7 @@ from zeroclaw.store import STEP_BYTES, Pace, Rows, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import Struct, replace
 
-USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
+USAGE = "Use `grants list`, or `grants revoke NUMBER`; the list shows the numbers."
 
 
 class GrantCommands(Struct, eq=False):
