@@ -5,7 +5,8 @@ too: a `$` mostly means a price, and it is unknown what apps do with hostile for
 
 telegramify-markdown (of the extra `telegram`, loaded when first used) makes the HTML. The model's text
 is untrusted, so only the tags listed here get through: no pictures, which an app would fetch; no
-emojis, maps or formulas; and links only to web pages, as in the ordinary form.
+emojis, maps or formulas; and links only to web pages, as in the ordinary form. The limits of a rich
+message, such as 20 columns, are left to the server: what it refuses is sent in the ordinary form.
 
 Sources: Bot API 10.1 of 2026-06-11, which brought them, "Rich HTML style" and "Rich Message
 Limits", read 2026-11 from the types in public libraries. Not tried on the live service.
@@ -17,7 +18,6 @@ such a table from the library, so that people see its Markdown.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from html.parser import HTMLParser
@@ -25,27 +25,20 @@ from html.parser import HTMLParser
 from channels._remote.tables import AROUND, is_rule
 
 LINKS = ("http://", "https://")
-INLINE = frozenset({"a", "b", "br", "code", "i", "s", "tg-spoiler"})
-BLOCKS = frozenset(
-    {"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "table"}
-    | {"td", "th", "tr", "ul"}
+TAGS = frozenset(
+    {"a", "b", "blockquote", "br", "code", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "li"}
+    | {"ol", "p", "pre", "s", "table", "td", "tg-spoiler", "th", "tr", "ul"}
 )
-TAGS = INLINE | BLOCKS
 """All tags that may be sent."""
-MAX_BLOCKS, MAX_LEVELS, MAX_COLUMNS = 500, 16, 20
-MAX_BYTES = 32_768
-"""Limit on the HTML; stricter than the Bot API, which allows as many characters of text."""
 MAX_CELLS = 4_000
 """Cells of all tables of a text, more than fit a message; each costs some 40 microseconds."""
 MAX_DRAWN = 400_000
 """Characters of all drawn tables of a text, a hundred times more than fit a message."""
 
 _VOID = frozenset({"br", "hr"})
-_CELLS = frozenset({"td", "th"})
 # The language shown above a code block; too restricted to pass for other text.
 LANGUAGE = r"[A-Za-z+#-]{1,12}[0-9]{0,2}"
 _LANGUAGE_CLASS = re.compile(f"language-{LANGUAGE}")
-_TAG, _CELL = re.compile("<([a-z0-9-]+)"), re.compile("<t[dh][ >]")
 _START = re.compile(r"\d{1,9}")
 _ALIGNED = frozenset({"left", "center", "right"})
 Attributes = Mapping[str, str]
@@ -95,7 +88,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[range]:
 
 
 def html(source: str, restore: Callable[[str], str]) -> str:
-    """Return a text's rich form; empty if it needs none, or if Telegram would refuse it.
+    """Return a text's rich form; empty if it needs none.
 
     Args:
         source: Markdown with tags and formulas hidden.
@@ -118,25 +111,13 @@ class TagFilter(HTMLParser):
         self._out: list[str] = []
         # The library's open tags, each with the tag written for it, empty for none.
         self._open: list[tuple[str, str]] = []
-        self._levels = self._deepest = 0
 
     def written(self) -> str:
-        """Return the filtered HTML; empty if it has no table or exceeds a limit."""
+        """Return the filtered HTML; empty if it has no table."""
         while self._open:
             self._close()
         html = "".join(self._out)
-        tags = Counter(_TAG.findall(html))  # each `<` in text and URLs is escaped
-        # The text of a list item counts as a block of its own.
-        blocks = sum(tags[tag] for tag in BLOCKS - _CELLS) + tags["li"]
-        columns = max(len(_CELL.findall(row)) for row in html.split("<tr>"))
-        fits = (
-            tags["table"] > 0
-            and blocks <= MAX_BLOCKS
-            and self._deepest <= MAX_LEVELS
-            and columns <= MAX_COLUMNS
-            and len(html.encode()) <= MAX_BYTES
-        )
-        return html if fits else ""
+        return html if "<table" in html else ""  # each `<` in text and URLs is escaped
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a tag."""
@@ -147,13 +128,12 @@ class TagFilter(HTMLParser):
             self.handle_data(f"🖼 {attributes.get('alt', '')}".rstrip())
             self.handle_endtag("a")
         elif tag in _VOID:
-            self._write(f"{tag}/")
+            self._out.append(f"<{tag}/>")
         else:
             name = "pre" if tag == "tg-math-block" else tag
             opening = self._opening(name, attributes)
             if opening:
-                self._write(opening)
-                self._levels += 1
+                self._out.append(f"<{opening}>")
             self._open.append((tag, name if opening else ""))
 
     def handle_endtag(self, tag: str) -> None:
@@ -170,12 +150,7 @@ class TagFilter(HTMLParser):
         name, written = self._open.pop()
         if written:
             self._out.append(f"</{written}>")
-            self._levels -= 1
         return name
-
-    def _write(self, tag: str) -> None:
-        self._deepest = max(self._deepest, self._levels + 1)
-        self._out.append(f"<{tag}>")
 
     def _opening(self, tag: str, attributes: Attributes) -> str:
         """Return a tag with its allowed attributes; empty to drop the tag."""

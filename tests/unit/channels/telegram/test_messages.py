@@ -177,6 +177,26 @@ async def test_a_refused_rich_form_is_replaced_and_the_next_one_is_tried() -> No
         assert chat.texts == [SIGNS, SHOWN]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|a" * 21 + "|\n" + "|-" * 21 + "|",
+        "| a |\n|---|\n" + "| b |\n" * 500,
+        "> " * 20 + "a\n\n" + TABLE,
+    ],
+    ids=["columns", "blocks", "levels"],
+)
+async def test_a_text_beyond_the_limits_of_a_rich_message_is_sent_in_the_ordinary_form(
+    text: str,
+) -> None:
+    """Only the server knows its limits, and its refusal costs nothing but a call."""
+    async with stage() as on:
+        chat = ann_of(on)
+        await on.channel.send(on.address(chat.id), on.outgoing(text))
+        assert chat.texts == [on.channel.render(text).plain]
+        assert not chat.from_bot[0].versions[-1].rich
+
+
 async def test_a_growing_message_does_not_retry_a_refused_form() -> None:
     """Otherwise each of its edits would be two calls."""
     async with stage() as on:
