@@ -114,14 +114,13 @@ class Account:
         self, to: Address, method: str, parameters: Json, *, file: File | None = None
     ) -> MessageRef:
         """Post into a chat, or into the one that it was migrated to."""
-        fields = {"chat_id": int(to.chat), **parameters}
         try:
-            sent = await self.call(method, fields, file=file)
+            sent = await self.call(method, parameters, file=file)
         except Migrated as migration:
             to = replace(to, chat=str(migration.chat))
             # Ids start again there, so the answered message's id would be another message's.
-            fields |= {"chat_id": migration.chat, "reply_parameters": None}
-            sent = await self.call(method, fields, file=file)
+            parameters = {**parameters, "chat_id": migration.chat, "reply_parameters": None}
+            sent = await self.call(method, parameters, file=file)
         except NoTopic:
             # Telegram no longer finds some old topics, but a reply goes where its message is
             # (tdlib/telegram-bot-api#447 and #693, read 2026-11). If that is gone, so is the topic.
@@ -129,8 +128,8 @@ class Account:
             if not reply:
                 raise
             reply = {**reply, "allow_sending_without_reply": False}
-            fields |= {"message_thread_id": None, "reply_parameters": reply}
-            sent = await self.call(method, fields, file=file)
+            parameters = {**parameters, "message_thread_id": None, "reply_parameters": reply}
+            sent = await self.call(method, parameters, file=file)
         number = integer(as_object(sent), "message_id")
         if number is None:
             raise DeliveryUnknown(self.http.unreadable)

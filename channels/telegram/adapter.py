@@ -9,7 +9,7 @@ from zlib import crc32
 from channels._remote.cards import unmarked
 from channels._remote.fields import text
 from channels._remote.intake import ShortAnswers, until
-from channels._remote.limits import check_size, unknown
+from channels._remote.limits import check_size
 from channels._remote.settings import check_lookup
 from channels.telegram import CAPABILITIES, TelegramSettings, cards, menus, render
 from channels.telegram.account import Account
@@ -142,7 +142,6 @@ class TelegramChannel:
     def mark(self, to: Address) -> str:
         """Return the newest known id of the chat's counter as a mark."""
         check_lookup(self.name, self.capabilities)
-        # No check of the address here: the send that follows refuses an invalid one.
         return self._lookup.mark(to)
 
     async def lookup(
@@ -150,22 +149,20 @@ class TelegramChannel:
     ) -> LookupResult:
         """Probe one id; see `lookup.py`."""
         check_lookup(self.name, self.capabilities)
-        return await self._lookup.lookup(
-            self._valid(to), content, since=since, apart=apart, before=before
-        )
+        return await self._lookup.lookup(to, content, since=since, apart=apart, before=before)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text or a file's caption."""
         styled = from_outgoing(outgoing)
         with suppress(OtherMessageKind):
             if styled.text:
-                await self._messages.edit(self._valid_ref(ref), styled)
+                await self._messages.edit(ref, styled)
                 return
-        await self._messages.edit(self._valid_ref(ref), Styled(text=styled.text), is_caption=True)
+        await self._messages.edit(ref, Styled(text=styled.text), is_caption=True)
 
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
-        await self._messages.delete(self._valid_ref(ref))
+        await self._messages.delete(ref)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
@@ -173,7 +170,7 @@ class TelegramChannel:
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its approval requests ended."""
-        await self._messages.edit(self._valid_ref(ref), cards.view(outcome))
+        await self._messages.edit(ref, cards.view(outcome))
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:
         """Show unsent text in a private chat; a server may be too old for that."""
@@ -183,14 +180,14 @@ class TelegramChannel:
         try:
             # The same key gives the same draft id in every process; 0 is not allowed.
             draft = crc32(outgoing.key.encode()) % MAX_DRAFTS + 1
-            await self._messages.preview(self._valid(to), from_outgoing(outgoing), draft=draft)
+            await self._messages.preview(to, from_outgoing(outgoing), draft=draft)
         except NoMethod as error:
             self._context.log("previews_unsupported", reason=str(error))
             raise NotSupported(str(error)) from error
 
     async def typing(self, to: Address, doing: tuple[ToolProgress, ...] = ()) -> None:  # noqa: ARG002
         """Show that the bot is working."""
-        await self._messages.typing(self._valid(to))
+        await self._messages.typing(to)
 
     def direct_address(self, sender: str) -> Address | None:
         """Return a person's private chat, which has their id; they must have opened it."""
@@ -208,20 +205,6 @@ class TelegramChannel:
 
     async def _post(self, to: Address, styled: Styled, *, reply_to: str = "") -> MessageRef:
         """Post a message and remember its id."""
-        ref = await self._messages.post(self._valid(to), styled, reply_to=reply_to)
+        ref = await self._messages.post(to, styled, reply_to=reply_to)
         self._ids.add(ref.address.chat, int(ref.message))
-        return ref
-
-    # --- addresses -------------------------------------------------------------------------------
-
-    def _valid(self, address: Address) -> Address:
-        chat, thread = address.chat.removeprefix("-"), address.thread
-        if not chat.isdecimal() or not (thread is None or thread.isdecimal()):
-            raise unknown(self.name, "chat", address.chat)
-        return address
-
-    def _valid_ref(self, ref: MessageRef) -> MessageRef:
-        self._valid(ref.address)
-        if not ref.message.isdecimal():
-            raise unknown(self.name, "message", ref.message)
         return ref

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TypeVar
 
 from channels._remote.fields import Json
-from channels._remote.limits import cut
+from channels._remote.limits import cut, unknown
 from channels.telegram import TelegramSettings
 from channels.telegram.account import Account
 from channels.telegram.errors import NoMethod
@@ -50,8 +50,7 @@ class Messages:
 
     async def post(self, to: Address, styled: Styled, *, reply_to: str = "") -> MessageRef:
         """Post a message, even if the message that it replies to is gone."""
-        thread = _thread(to)
-        fields: dict[str, object] = {"message_thread_id": thread, "reply_markup": _markup(styled)}
+        fields = {**_chat(to), "reply_markup": _markup(styled)}
         if reply_to.isdecimal():
             reply = {"message_id": int(reply_to), "allow_sending_without_reply": True}
             fields["reply_parameters"] = reply
@@ -65,26 +64,23 @@ class Messages:
 
     async def edit(self, ref: MessageRef, styled: Styled, *, is_caption: bool = False) -> None:
         """Replace a message's text or a file's caption; equal content is no error."""
-        chat, number = int(ref.address.chat), int(ref.message)
-        fields = {"chat_id": chat, "message_id": number, "reply_markup": _markup(styled)}
+        fields = {**_message(ref), "reply_markup": _markup(styled)}
         change, methods = self._account.change, ("editMessageText", "editMessageText")
         if is_caption or styled.file is not None:
             await change("editMessageCaption", fields | _caption(styled))
             return
-        growing = f"{chat}/{number}"
+        growing = f"{ref.address.chat}/{ref.message}"
         await self._call(change, methods, fields, styled, previews=self._previews, growing=growing)
 
     async def delete(self, ref: MessageRef) -> None:
         """Delete a message; one that no longer exists is no error."""
-        fields = {"chat_id": int(ref.address.chat), "message_id": int(ref.message)}
-        await self._account.change("deleteMessage", fields)
+        await self._account.change("deleteMessage", _message(ref))
 
     async def preview(self, to: Address, styled: Styled, *, draft: int) -> None:
         """Show unsent text in a private chat; `draft` is its id, any number except 0."""
-        chat = int(to.chat)
-        fields = {"chat_id": chat, "draft_id": draft, "message_thread_id": _thread(to)}
+        fields, growing = {**_chat(to), "draft_id": draft}, f"{to.chat} {draft}"
         methods = "sendRichMessageDraft", "sendMessageDraft"
-        await self._call(self._account.change, methods, fields, styled, growing=f"{chat} {draft}")
+        await self._call(self._account.change, methods, fields, styled, growing=growing)
 
     async def toast(self, query: str, text: str) -> None:
         """Answer a press; the text is shown to the person who pressed."""
@@ -93,8 +89,7 @@ class Messages:
 
     async def typing(self, to: Address) -> None:
         """Show that the bot is working."""
-        fields = {"chat_id": int(to.chat), "action": "typing", "message_thread_id": _thread(to)}
-        await self._account.call("sendChatAction", fields)
+        await self._account.call("sendChatAction", {**_chat(to), "action": "typing"})
 
     # --- the form ------------------------------------------------------------------------------
 
@@ -136,8 +131,23 @@ class Messages:
         return await call(plain_method, {**fields, **plain, "link_preview_options": previews})
 
 
-def _thread(to: Address) -> int | None:
-    return None if to.thread is None else int(to.thread)
+def _chat(to: Address) -> dict[str, object]:
+    """Return the parameters for a chat and its topic.
+
+    Raises:
+        ChannelRejected: They are of another platform, as in a row from before the channel's kind changed.
+    """
+    if not to.chat.removeprefix("-").isdecimal() or not (to.thread or "0").isdecimal():
+        raise unknown(to.channel, "chat", to.chat)
+    return {"chat_id": int(to.chat), "message_thread_id": int(to.thread) if to.thread else None}
+
+
+def _message(ref: MessageRef) -> dict[str, object]:
+    """Return the parameters for a message."""
+    chat = _chat(ref.address)["chat_id"]
+    if not ref.message.isdecimal():
+        raise unknown(ref.address.channel, "message", ref.message)
+    return {"chat_id": chat, "message_id": int(ref.message)}
 
 
 def _caption(styled: Styled) -> dict[str, object]:
