@@ -94,7 +94,8 @@ class CardCall(Value):
     that what people approve is what they read (P5).
 
     Attributes:
-        approval: The opaque, unguessable id that a button carries.
+        approval: The opaque, unguessable id that a button carries: at most 43 ASCII characters, so
+            that a button of every platform can.
         number: For `/approve <number>` on channels without buttons; counts per chat, never reused.
         tool: The tool's name.
         summary: The tool's own line about this call.

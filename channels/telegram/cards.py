@@ -21,7 +21,6 @@ from zeroclaw import (
     Card,
     CardCall,
     CardWords,
-    Choice,
     Ending,
     Outcome,
     Sender,
@@ -37,8 +36,6 @@ MAX_WITH_BUTTONS = 25
 
 _ENDING_UNITS = 350  # room reserved for each call's ending
 _HEAD_UNITS = 240
-MAX_DATA_BYTES = 64
-"""Bot API, InlineKeyboardButton.callback_data: 1-64 bytes, read 2026-11."""
 
 _QUESTION = "why-"
 ASKS = f"?start={_QUESTION}"
@@ -107,22 +104,16 @@ def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> tuple[tuple[Json,
 
 def _buttons(card: Card, call: CardCall) -> tuple[Json, ...]:
     return tuple(
-        {"text": label(card, call, choice), "callback_data": data(call.approval, choice)}
+        {"text": label(card, call, choice), "callback_data": button_data(call.approval, choice)}
         for choice in card.choices
     )
 
 
 def _has_buttons(card: Card, call: CardCall) -> bool:
-    return call in card.calls[:MAX_WITH_BUTTONS] and bool(data(call.approval, "deny"))
+    return call in card.calls[:MAX_WITH_BUTTONS]
 
 
-# --- the data of buttons and questions -----------------------------------------------------------
-
-
-def data(approval: ApprovalId, choice: Choice) -> str:
-    """Return a button's data; empty if it is too long for a button."""
-    encoded = button_data(approval, choice)
-    return encoded if len(encoded.encode()) <= MAX_DATA_BYTES else ""
+# --- the question for a reason -------------------------------------------------------------------
 
 
 def question(

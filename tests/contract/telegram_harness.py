@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels._remote.cards import parse_button_data
-from channels.telegram import TelegramSettings, cards
+from channels._remote.cards import button_data, parse_button_data
+from channels.telegram import TelegramSettings
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Lose, Message, UserAction
 from channels.telegram.render import KINDS
@@ -131,7 +131,7 @@ class TelegramHarness:
         card = self.telegram.message(chat, int(ref.message))
         pressed: Choice = "deny_with_reason" if reason else choice
         is_delivered = await self._wait_delivered(
-            self.ann.presses(card, data=cards.data(approval, pressed))
+            self.ann.presses(card, data=button_data(approval, pressed))
         )
         if not reason:
             return is_delivered

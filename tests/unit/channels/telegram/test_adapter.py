@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from channels.telegram import cards
+from channels._remote.cards import button_data
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.emulator import Refuse, TooMany
 from channels.telegram.emulator.account import Toast
@@ -202,7 +202,7 @@ async def test_a_reason_is_asked_for_and_its_outcome_shown() -> None:
         async with receiving(on.channel, admit):
             ref = await on.channel.ask(on.address(ann.id), CARD)
             card = on.telegram.message(ann.chat, int(ref.message))
-            ann.presses(card, data=cards.data(FIRST, "deny_with_reason"))
+            ann.presses(card, data=button_data(FIRST, "deny_with_reason"))
             question = await on.telegram.until(
                 lambda: [message for message in ann.chat.from_bot if message.asks_for_reply]
             )
@@ -226,7 +226,7 @@ async def test_in_a_group_the_person_who_pressed_is_asked_for_the_reason() -> No
         async with receiving(on.channel, admit):
             ref = await on.channel.ask(on.address(team.id), CARD)
             card = on.telegram.message(team, int(ref.message))
-            olga.presses(card, data=cards.data(FIRST, "deny_with_reason"))
+            olga.presses(card, data=button_data(FIRST, "deny_with_reason"))
             question = await on.telegram.until(
                 lambda: [message for message in team.from_bot if message.asks_for_reply]
             )

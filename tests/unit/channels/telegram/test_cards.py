@@ -7,7 +7,9 @@ from channels._remote.limits import units
 from channels.telegram import cards
 from channels.telegram.styled import Styled
 from tests.contract.channel_words import APPROVED, CARD, DENIED, FIRST, call
+from tests.fakes.manual_clock import ManualClock
 from zeroclaw import ApprovalId, Card, Ending, Outcome
+from zeroclaw.host.ids import SystemIds
 from zeroclaw.value import replace
 
 LONG = replace(CARD, calls=(replace(call(1), arguments="x" * 5000), call(2)))
@@ -147,12 +149,11 @@ def test_more_calls_than_buttons_are_numbered() -> None:
     assert "/approve 25 or /deny 25" in attached(view)
 
 
-def test_a_call_that_no_button_can_carry_is_numbered() -> None:
-    long = replace(call(3), approval=ApprovalId("x" * 63))
-    view = shown(replace(CARD, calls=(call(1), long)))
-    assert len(view.rows) == 1
-    assert "/approve 3 or /deny 3" in view.text
-    assert cards.data(ApprovalId("x" * 62), "once") == "o:" + "x" * 62
+def test_a_button_carries_the_id_of_any_approval() -> None:
+    """Bot API, InlineKeyboardButton: `callback_data` has 1-64 bytes, read 2026-11."""
+    longest = replace(call(1), approval=ApprovalId(SystemIds(ManualClock()).token()))
+    for row in shown(replace(CARD, calls=(longest,))).rows:
+        assert [len(str(button["callback_data"])) for button in row] == [45]
 
 
 def test_a_tool_can_not_disguise_a_card() -> None:

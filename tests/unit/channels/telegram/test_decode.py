@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._remote.cards import button_data
 from channels.telegram import cards
 from channels.telegram.contents import rich_text
 from channels.telegram.decode import Bot, Decoded, Skipped, chat_of, decode, new_message, update_id
@@ -314,7 +315,7 @@ def press(data: str, **fields: object) -> dict[str, object]:
 
 def test_a_press_names_the_call_the_choice_and_the_card() -> None:
     """Its own id is the key, never the card's: every call of a card can be answered (P5)."""
-    carried = cards.data(ApprovalId("a-1"), "for_a_time")
+    carried = button_data(ApprovalId("a-1"), "for_a_time")
     found = decode(press(carried), ME)
     assert found == Decoded(
         envelope=Envelope(
