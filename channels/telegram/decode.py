@@ -48,6 +48,7 @@ from zeroclaw import (
 Groups = Literal["off", "mentioned", "all"]
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*))?", re.DOTALL)
+_MENTION = re.compile(r"@(\w+)[\s,:]+(\S.*)", re.DOTALL)
 SHARED = "shared"
 """The scope of the message id counter that many chats share."""
 # Length of the longest ids of users and basic groups, with the sign; those of supergroups have one digit
@@ -231,9 +232,10 @@ def _with_notes(message: Json, content: str, bot: Bot) -> str:
 
 def _without_mention(content: str, bot: Bot) -> str:
     """Return a text without a leading mention of the bot, unless that is all of it."""
-    name, space, rest = content.lstrip().partition(" ")
-    is_mention = name.rstrip(",:").lower() == f"@{bot.username}".lower()
-    return rest.lstrip() if is_mention and space and rest.strip() else content
+    mention = _MENTION.match(content.lstrip())
+    if mention is None or mention[1].lower() != bot.username.lower():
+        return content
+    return mention[2]
 
 
 def _command(content: str, bot: Bot) -> tuple[Command, str] | None:

@@ -109,6 +109,7 @@ def test_the_same_message_under_another_update_shares_a_key() -> None:
         ("/start", Command(name="help")),
         ("/start from-a-link", Command(name="help")),
         ("@zero_bot /stop", Command(name="stop")),
+        ("@zero_bot\n/stop", Command(name="stop")),
         ("/etc/passwd is odd", Said(text="/etc/passwd is odd")),
         ("say /stop", Said(text="say /stop")),
     ],
@@ -202,6 +203,9 @@ def test_in_a_group_other_messages_are_skipped(fields: dict[str, object]) -> Non
     [
         ("@zero_bot what is it?", "what is it?"),
         ("@Zero_Bot: what is it?", "what is it?"),
+        ("@zero_bot\nwhat\n\nis it?", "what\n\nis it?"),
+        ("@zero_bot,\u00a0what is it?", "what is it?"),
+        ("@zero_bot_2 what is it?", "@zero_bot_2 what is it?"),
         ("@zero_bot", "@zero_bot"),
         ("what is it, @zero_bot?", "what is it, @zero_bot?"),
     ],
