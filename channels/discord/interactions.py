@@ -2,7 +2,7 @@
 
 The result of admission is the answer. If admission takes long, Discord is told that an answer follows.
 A stranger's command gets no answer, which Discord shows as an application that did not respond. A
-stranger's press is acknowledged without effect.
+stranger's press gets one in a server, privately: that it is not theirs to answer.
 
 Types are those of "Interaction Callback Type" (docs.discord.com, read 2026-11).
 """
