@@ -35,6 +35,8 @@ SecondsOrNone = Annotated[float, Field(ge=0, le=_CENTURY_DAYS * 86_400)]
 Days = Annotated[int, Field(ge=0, le=_CENTURY_DAYS)]
 _LARGEST_BYTES = 2**50
 """Upper bound of byte limits that are passed to the kernel, which rejects larger numbers."""
+LONGEST_COMMAND_S = 600.0
+"""Seconds of a command, whether the model or the configuration names them."""
 
 # Prefixes of principals in policies, see `gate/policy.py`: on a channel named `role`, a sender with
 # the id `operator` would read `role:operator`.
@@ -339,7 +341,7 @@ class ShellSettings(Settings):
 
     enabled: bool = True
     network: bool = False
-    timeout_s: Seconds = 60.0
+    timeout_s: float = Field(default=60.0, gt=0, le=LONGEST_COMMAND_S)
     memory_bytes: int = Field(default=2_147_483_648, ge=67_108_864, le=_LARGEST_BYTES)
     workspace_bytes: int = Field(default=2_147_483_648, ge=1_000_000, le=_LARGEST_BYTES)
     without_sandbox: Literal["off", "ask"] = "off"

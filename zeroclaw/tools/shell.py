@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from zeroclaw.config.model import ShellSettings
+from zeroclaw.config.model import LONGEST_COMMAND_S, ShellSettings
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.masks import Mask, hidden_in, masks_in, masks_of
@@ -41,9 +41,6 @@ _CONTINUATIONS = bytes(range(0x80, 0xC0))
 _CUT_AT_THE_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z")
 _SIGNALS = range(1, 65)
 
-
-MAX_TIMEOUT_S = 600.0
-"""Seconds that a command may ask for."""
 CAPS = OutputCaps()
 
 
@@ -120,17 +117,17 @@ class _Shell(Struct, eq=False):
             parameters=ModelSchema(ShellArguments),
             effects=frozenset(effects),
             risk="high",
-            timeout_s=MAX_TIMEOUT_S + _OVERHEAD_S,
+            timeout_s=LONGEST_COMMAND_S + _OVERHEAD_S,
             # Commands of one batch share a workspace, and the model may rely on their order.
             execution="sequential",
         )
 
     def apply_settings(self, arguments: ShellArguments) -> ShellArguments:
         """Fill in the default time-out, and refuse one beyond the maximum."""
-        if arguments.timeout_s > MAX_TIMEOUT_S:
-            raise ToolArgumentsInvalid((f"timeout_s: must be at most {MAX_TIMEOUT_S:g}",))
-        default_s = min(self.settings.timeout_s, MAX_TIMEOUT_S)
-        return arguments.model_copy(update={"timeout_s": arguments.timeout_s or default_s})
+        if arguments.timeout_s > LONGEST_COMMAND_S:
+            raise ToolArgumentsInvalid((f"timeout_s: must be at most {LONGEST_COMMAND_S:g}",))
+        timeout_s = arguments.timeout_s or self.settings.timeout_s
+        return arguments.model_copy(update={"timeout_s": timeout_s})
 
     def summary(self, arguments: ShellArguments) -> Localized:
         """Return the beginning of the command and its place of execution."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from tests.fakes.plain_tool import Records, tool_context
 from zeroclaw.config.model import ShellSettings
@@ -111,10 +112,12 @@ def test_the_timeout_is_filled_in(arguments: Mapping[str, object], timeout_s: fl
 
 @pytest.mark.parametrize("timeout_s", [601, -1, float("nan"), float("inf")])
 def test_a_timeout_beyond_the_cap_is_refused(timeout_s: float) -> None:
-    """The model reads the bound."""
+    """The model reads the bound, and so does who writes the configuration."""
     [shell] = tools(ShellSettings(), SYSTEM, Limits())
     with pytest.raises(ToolArgumentsInvalid, match="timeout_s: "):
         shell.check({"command": "true", "timeout_s": timeout_s})
+    with pytest.raises(ValidationError):
+        ShellSettings(timeout_s=timeout_s)
 
 
 # --- what it answers -----------------------------------------------------------------------------
