@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.envelope import ConversationId, off_the_record
-from zeroclaw.errors import Conflict
+from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.store import (
     Append,
     Commit,
@@ -86,6 +86,19 @@ async def test_a_refused_commit_keeps_nothing_in_memory() -> None:
     store = OffTheRecord(disk)
     with pytest.raises(Conflict):
         await store.commit(chore(inbox_row("1"), Expect(kind=RowKind.TURN, key="x", version=1)))
+    assert WORDS not in str(vars(store)).encode()
+
+
+async def test_a_commit_that_a_full_disk_does_not_take_keeps_nothing_in_memory() -> None:
+    async def fill(_: tuple[Write, ...]) -> None:
+        message = "the disk is full"
+        raise StoreUnusable(message)
+
+    disk = MemoryStore()
+    store = OffTheRecord(disk)
+    disk.meanwhile = fill
+    with pytest.raises(StoreUnusable):
+        await store.commit(chore(inbox_row("1")))
     assert WORDS not in str(vars(store)).encode()
 
 

@@ -35,7 +35,7 @@ Read = Callable[[sqlite3.Connection], T]
 
 
 class Reader:
-    """Owns the reading connections and their thread; the store limits how many queries are queued."""
+    """Owns the reading connections and their thread."""
 
     def __init__(self, directory: Path) -> None:
         """Open nothing yet."""
@@ -151,22 +151,23 @@ class StoreReads:
 
     async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         """Read the names of a log's streams, see `Logs.streams`."""
-        return await self._read(partial(statements.streams, log=log, last=last, before=before))
+        return await self._reader.read(
+            partial(statements.streams, log=log, last=last, before=before)
+        )
 
     async def blob(self, digest: str) -> bytes | None:
         """Read a blob, see `Store.blob`."""
-        return await self._read(partial(statements.blob, digest=digest))
+        return await self._reader.read(partial(statements.blob, digest=digest))
 
     async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
         """Read the digests of older blobs, see `Store.blobs`."""
-        return await self._read(partial(statements.blobs, put_before=put_before, limit=limit))
+        return await self._reader.read(
+            partial(statements.blobs, put_before=put_before, limit=limit)
+        )
 
     async def used_bytes(self) -> int:
         """Return the size of the pages in use, see `Store.used_bytes`."""
-        return await self._read(statements.used_bytes)
-
-    async def _read(self, read: Read[T]) -> T:
-        return await self._reader.read(read)
+        return await self._reader.read(statements.used_bytes)
 
 
 class _ReadOnlyStore(StoreReads):

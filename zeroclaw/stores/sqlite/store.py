@@ -7,22 +7,16 @@ from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from zeroclaw.channel import Log
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence, Put, Query, Row, RowKind
 from zeroclaw.stores.sqlite import statements
 from zeroclaw.stores.sqlite.files import FILE_NAME, Opened, drop_copies, open_for_writing
-from zeroclaw.stores.sqlite.reader import Read, Reader, StoreReads
+from zeroclaw.stores.sqlite.reader import Reader, StoreReads
 from zeroclaw.stores.sqlite.statements import to_microseconds
-from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Writer
-
-T = TypeVar("T")
-
-_MAX_QUEUED = 1024  # jobs and queries in both queues together; further callers wait
+from zeroclaw.stores.sqlite.writer import CommitJob, LeaseJob, Writer
 
 
 async def open_store(directory: Path, *, clock: Clock, log: Log | None = None) -> "SqliteStore":
@@ -63,9 +57,8 @@ class SqliteStore(StoreReads):
     ) -> None:
         self._directory = directory
         self._clock = clock
-        self._slots = asyncio.Semaphore(_MAX_QUEUED)
         super().__init__(Reader(directory))
-        self._writer = Writer(directory, open_files=open_files, on_answers=self._release, log=log)
+        self._writer = Writer(directory, open_files=open_files, log=log)
         self._closing = False
         # Kinds without any row. Most stores have no grants, notes or marks, for which a turn asks four times.
         self._absent = frozenset[RowKind]()
@@ -86,7 +79,7 @@ class SqliteStore(StoreReads):
         self._absent -= {write.kind for write in commit.writes if isinstance(write, Put)}
         now_us = to_microseconds(self._clock.now())
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        await self._put(CommitJob(commit=commit, now_us=now_us, done=done))
+        await self._writer.put(CommitJob(commit=commit, now_us=now_us, done=done))
         await done
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
@@ -100,12 +93,12 @@ class SqliteStore(StoreReads):
     async def lease(self, conversation: ConversationId) -> Fence:
         """Lease the conversation, see `Store.lease`; does not touch the disk."""
         done: asyncio.Future[Fence] = asyncio.get_running_loop().create_future()
-        await self._put(LeaseJob(conversation=conversation, done=done))
+        await self._writer.put(LeaseJob(conversation=conversation, done=done))
         return await done
 
     async def size_bytes(self) -> int:
         """Return the size of the database and the files next to it, with copies of old schemas."""
-        return await self._read(lambda _: _size_bytes(self._directory))
+        return await self._reader.read(lambda _: _size_bytes(self._directory))
 
     async def drop_copies(self, before: datetime) -> int:
         """Delete the older copies that migrations made, see `Store.drop_copies`."""
@@ -125,22 +118,6 @@ class SqliteStore(StoreReads):
         self._reader.stop()
         # The writer closes last, so that its close checkpoints the write-ahead log.
         self._writer.stop(before_closing=self._reader.join)
-
-    async def _put(self, job: Job) -> None:
-        await self._slots.acquire()
-        if self._closing:
-            self._slots.release()
-            message = "the store is closed"
-            raise StoreUnusable(message)
-        self._writer.put(job)
-
-    async def _read(self, read: Read[T]) -> T:
-        async with self._slots:
-            return await self._reader.read(read)
-
-    def _release(self, count: int) -> None:
-        for _ in range(count):
-            self._slots.release()
 
 
 def _size_bytes(directory: Path) -> int:

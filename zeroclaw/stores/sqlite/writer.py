@@ -79,6 +79,7 @@ class Fences:
             raise Fenced(message)
 
 
+_MAX_QUEUED = 1024  # further callers wait
 _GROUP = 256  # larger groups gained nothing when measured (2026-11)
 _GROUP_BYTES = 4 * 2**20  # so that a few large blobs don't delay all other commits
 _CLOSED = "the store is closed"
@@ -107,19 +108,13 @@ class Writer:
     """Owns the writing connection from opening to closing, on a separate thread."""
 
     def __init__(
-        self,
-        directory: Path,
-        *,
-        open_files: Callable[[], Opened],
-        on_answers: Callable[[int], None],
-        log: Log | None,
+        self, directory: Path, *, open_files: Callable[[], Opened], log: Log | None
     ) -> None:
         """Prepare the thread; `start` starts it.
 
         Args:
             directory: For the operator's line when writing fails.
             open_files: Called on the thread; `opened` raises whatever it raises.
-            on_answers: Called on the loop with the number of jobs that left the queue.
             log: Gets `file_not_rewritten`, on the loop.
         """
         self._loop = asyncio.get_running_loop()
@@ -127,9 +122,8 @@ class Writer:
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self._path = directory / FILE_NAME
         self._open_files = open_files
-        self._on_answers = on_answers
         self._log = log
-        # Unbounded here: the store limits how many jobs are queued.
+        self._slots = asyncio.Semaphore(_MAX_QUEUED)
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._taken: list[Job] = []
         self._inode = 0
@@ -143,9 +137,10 @@ class Writer:
         """Start the thread, which first opens the files."""
         self._thread.start()
 
-    def put(self, job: Job) -> None:
-        """Queue a job; it is answered, at the latest when the writer ends."""
-        if self.closed.done():
+    async def put(self, job: Job) -> None:
+        """Queue a job when there is room; it is answered, at the latest when the writer ends."""
+        await self._slots.acquire()
+        if self._before_closing is not None or self.closed.done():
             self._answer([(job, StoreUnusable(_CLOSED))])
         else:
             self._jobs.put(job)
@@ -165,7 +160,8 @@ class Writer:
                 job.done.set_result(None)
             elif answer is not None:
                 job.done.set_result(answer)
-        self._on_answers(len(answers) + cancelled)
+        for _ in range(len(answers) + cancelled):
+            self._slots.release()
 
     def _end(self) -> None:
         jobs = list(self._taken)
