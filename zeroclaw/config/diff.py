@@ -4,7 +4,7 @@ The models mark each key that a reload applies as `Live`. All other keys, includ
 channel's own kind, take effect after a restart. A list of tables, such as `people`, is one key.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TypeVar, cast
 
 from pydantic import BaseModel
@@ -40,11 +40,10 @@ def changed_keys(before: Config, after: Config) -> tuple[str, ...]:
 
     An added or removed channel is one key, such as `channels.mail`.
     """
-    old, new = dict(_values(before)), dict(_values(after))
-    replaced = set(before.channels) ^ set(after.channels)
+    kept = before.channels.keys() & after.channels.keys()
+    old, new = dict(_values(before, kept)), dict(_values(after, kept))
     keys = (*new, *(key for key in old if key not in new))
-    differing = [key for key in keys if (key in old, old.get(key)) != (key in new, new.get(key))]
-    return tuple(dict.fromkeys(_shortened(key, replaced) for key in differing))
+    return tuple(key for key in keys if (key in old, old.get(key)) != (key in new, new.get(key)))
 
 
 def merge_live(running: Config, new: Config) -> Config:
@@ -72,12 +71,16 @@ def _merged(running: Model, new: Model, path: str) -> Model:
     return running.model_copy(update=updates)
 
 
-def _values(config: Config) -> Iterator[tuple[str, object]]:
-    """Yield every key with its value, without descending into tables that are a key's value."""
+def _values(config: Config, kept: Collection[str]) -> Iterator[tuple[str, object]]:
+    """Yield every key with its value, without descending into tables that are a key's value.
+
+    A channel is a key without a value; its own keys follow if it is one of those `kept`.
+    """
     yield from _of(config, "")
     for name, settings in config.channels.items():
         yield f"channels.{name}", None
-        yield from _of(settings, f"channels.{name}.")
+        if name in kept:
+            yield from _of(settings, f"channels.{name}.")
 
 
 def _of(settings: BaseModel, path: str) -> Iterator[tuple[str, object]]:
@@ -89,10 +92,3 @@ def _of(settings: BaseModel, path: str) -> Iterator[tuple[str, object]]:
             yield f"{path}{name}", value
     if isinstance(settings, ChannelSettings):
         yield from ((f"{path}{name}", value) for name, value in settings.own().items())
-
-
-def _shortened(key: str, replaced: set[str]) -> str:
-    parts = key.split(".")
-    if parts[0] == "channels" and parts[1] in replaced:
-        return ".".join(parts[:2])
-    return key
