@@ -36,7 +36,8 @@ from zeroclaw.limits.prices import (
 )
 from zeroclaw.message import Usage
 from zeroclaw.network import is_this_machine
-from zeroclaw.store import Put, Reads, RowKind, Store, readable_of, scan
+from zeroclaw.recent import Recent
+from zeroclaw.store import Put, Reads, RowKind, Store
 from zeroclaw.table import Column, Table, UntilDue, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, LocalizedMessage
@@ -145,7 +146,9 @@ class UsageBudget(Struct, eq=False):
     model: str
     _day: date = date.min
     _today: dict[str, Spent] = field(default_factory=dict[str, Spent])
-    _conversations: dict[ConversationId, Spent] = field(default_factory=dict[ConversationId, Spent])
+    _conversations: Recent[ConversationId, Spent] = field(
+        default_factory=lambda: Recent(MAX_CONVERSATIONS)
+    )
     _open: dict[TurnId, _TurnUsage] = field(default_factory=dict[TurnId, _TurnUsage])
 
     async def remember(self) -> None:
@@ -241,11 +244,9 @@ class UsageBudget(Struct, eq=False):
         """Return the usage of a conversation's ended turns, as far back as they are stored."""
         if conversation not in self._conversations:
             # Not `state="closed"`: SQLite would use that index, and nearly all turns are closed.
-            query = TURNS.where(conversation=conversation)
-            rows = [row async for row in scan(self.store, query) if row.state == "closed"]
-            used = (spent(turn.usage, turn.micros) for turn in readable_of(rows, TURNS.of))
-            if len(self._conversations) >= MAX_CONVERSATIONS:
-                self._conversations.clear()
+            # The row of an open turn has no usage.
+            turns = TURNS.readable(self.store, conversation=conversation)
+            used = [spent(turn.usage, turn.micros) async for turn in turns]
             self._conversations[conversation] = sum(used, NOTHING)
         return self._conversations[conversation]
 

@@ -340,6 +340,19 @@ async def test_a_conversation_ends_and_another_begins(world: World) -> None:
         assert house.texts(BEN)[-1] == "so"
 
 
+async def test_a_turn_that_waits_counts_in_its_own_conversation_alone(world: World) -> None:
+    """Others may use as much meanwhile; after a restart it still counts once."""
+    world.configure(budget=BudgetSettings(conversation_tokens=100))
+    world.model.will(uses(90, call("poke")), uses(2), uses(2))
+    async with world.running() as house:
+        await house.say("one", BEN)
+        await house.say("one")
+        assert house.texts()[-1] == "so"
+    async with world.running() as house:
+        await house.press()
+        assert house.texts(BEN)[-1].startswith("so")
+
+
 class _QueryLog:
     """A store without rows that logs its queries."""
 
