@@ -53,7 +53,7 @@ def decode(kind: type[T], body: bytes) -> T:
             loaded: object = json.loads(body.decode("utf-8", "surrogatepass"))
             return msgspec.convert(loaded, kind)
     # A `RecursionError` means that it is nested too deep.
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         message = f"a stored record can't be read: {error}"
         raise RecordUnreadable(message) from error
 

@@ -94,8 +94,8 @@ def host_pattern(text: str) -> str:
     """
     if set(text) == {"*"}:
         return text
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or host.count("[") != host.count("]"):
+    host, _, port = text.rpartition(":")
+    if not host or host.count("[") != host.count("]"):
         message = f"names no port: write `host:{text}:443`, or `host:{text}:*` for every port"
         raise ValueError(message)
     return f"{_host_pattern(host)}:{_port_pattern(port)}"
@@ -160,7 +160,7 @@ def _labels(host: str) -> list[str]:
 def _label(label: str, form: re.Pattern[str]) -> str:
     try:
         plain = label.lower() if label.isascii() else idna.encode(label, uts46=True).decode()
-    except (idna.IDNAError, UnicodeError):
+    except UnicodeError:
         message = "must name a host that exists in the DNS's alphabet"
         raise ValueError(message) from None
     if not all(form.fullmatch(part) for part in plain.split(".")):

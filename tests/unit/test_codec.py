@@ -107,6 +107,7 @@ def test_a_field_that_has_a_default_may_be_missing() -> None:
         pytest.param(b'"text_or_nothing":"x"', b'"text_or_nothing":[]', id="a list for a text"),
         pytest.param(b'"colour":"red"', b'"colour":"rad"', id="a word of no closed set"),
         pytest.param(b'"at":"20', b'"at":"xx', id="a date that is none"),
+        pytest.param(b'"anything":1', b'"anything":' + b"[" * 100_000, id="nested too deep"),
         pytest.param(b"{", b"[", id="not JSON"),
     ],
 )
