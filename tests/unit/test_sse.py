@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.errors import StreamBroken
-from zeroclaw.sse import SseEvent, SseState, feed, finish
+from zeroclaw.sse import MAX_EVENT_BYTES, SseEvent, SseState, feed, finish
 
 SAMPLE = (
     b"\xef\xbb\xbf: a comment\r\n"
-    b"event: message\rdata: one\ndata:two\r\n\r\n"
+    b"event: message\rdata: one\r\ndata:two\r\n\r\n"
     b'data: {"text":"caf\xc3\xa9 \xf0\x9f\x98\x80 \xe2\x80\xa8 \xc2\x85"}\r\r'
     b"id: 7\nretry: 10\nunknown\n\n"
     b"data\n\n"
@@ -84,6 +84,22 @@ def test_no_cutting_changes_the_events_of_any_bytes(data: st.DataObject) -> None
     assert parse(*cut_at(body, points)) == parse(body)
 
 
+@pytest.mark.parametrize(
+    ("chunks", "events"),
+    [
+        ((b"data: a\n", b"data: b\n\n"), (SseEvent(data="a\nb"),)),
+        ((b"event: e\n", b"data: b\n\n"), (SseEvent(data="b", name="e"),)),
+        ((b"data: a\n\ndata: b", b"\n\n"), (SseEvent(data="a"), SseEvent(data="b"))),
+    ],
+    ids=["its data", "its name", "a part of the next"],
+)
+def test_an_event_keeps_what_came_in_another_chunk(
+    chunks: tuple[bytes, ...], events: tuple[SseEvent, ...]
+) -> None:
+    """Even if one of the two looks like whole events."""
+    assert parse(*chunks) == events
+
+
 def test_line_separators_inside_json_do_not_end_a_line() -> None:
     """U+2028, U+0085, form feed and the like are text, as in the standard."""
     body = "data: a\u2028b\u0085c\x0bd\x0ce\x1cf\n\n".encode()
@@ -101,7 +117,9 @@ def test_an_event_leaves_as_soon_as_its_blank_line_is_there() -> None:
 
 
 def test_a_mark_is_dropped_at_the_start_only() -> None:
-    assert parse(b"data: a\n\n\xef\xbb\xbfdata: b\n\n") == (SseEvent(data="a"),)
+    mark = b"\xef\xbb\xbf"
+    assert parse(mark + b"data: a\n\n" + mark + b"data: b\n\n") == (SseEvent(data="a"),)
+    assert parse(b"data: a\n\n", mark + b"data: b\n\n") == (SseEvent(data="a"),)
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
@@ -134,6 +152,13 @@ def test_an_event_larger_than_the_bound_is_refused_at_every_split_point(
     """An endless event ends with a clear error instead of filling the memory."""
     with pytest.raises(StreamBroken, match="an event of more than 25 bytes"):
         parse(body[:point], body[point:], max_event_bytes=25)
+
+
+def test_a_line_without_an_end_is_refused_before_the_stream_ends() -> None:
+    """Its rest is kept until then."""
+    state, _ = feed(SseState(), b"data: " + b"x" * (MAX_EVENT_BYTES - 6))
+    with pytest.raises(StreamBroken):
+        feed(state, b"x")
 
 
 def test_lines_that_hold_nothing_count_too() -> None:

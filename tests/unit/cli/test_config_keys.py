@@ -371,6 +371,7 @@ def test_an_empty_header_is_removed_with_its_last_key(text: str, key: str, after
         ("a = 1\n", "a.b", "does not set it"),
         ("a = [1]\n", "a.1", "does not set it"),
         ("a = [1]\n", "a.1.c", "does not set it"),
+        ('[[people]]\nname = "a"\n', "people.1", "does not set it"),
         ("a = ", "a", "not valid TOML"),
         pytest.param("a = " + "[" * 5000, "a", "not valid TOML", id="nests too deep"),
         ("a = 1\n", "", "is no key path"),

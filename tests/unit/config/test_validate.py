@@ -225,6 +225,8 @@ def test_an_option_that_json_can_not_hold_is_named_by_its_path(table: str) -> No
         "junk",
         "http://h:70000/v1",
         "http://h:x/v1",
+        "http://h/v 1",
+        "http://h/v\\u00071",
     ],
 )
 @pytest.mark.parametrize("table", ["provider", "compaction.provider"])

@@ -208,7 +208,7 @@ def test_columns_are_parted_by_what_parts_them_evenly(text: str, delimiter: str)
 def test_a_cell_is_one_line_and_not_too_long() -> None:
     """Whatever stands in it."""
     out = io.StringIO()
-    csv.writer(out).writerows([["a", "b"], ["two\nlines", "x" * 1_000]])
+    csv.writer(out).writerows([["a", "b"], ["two\nlines", "x" * 200_000]])
     reply = read_table(out.getvalue().encode(), ReadRequest(reader="table", limit=5_000))
     assert reply.text == f"row | a | b\n1 | two lines | {'x' * CELL_CHARS}…"
 
@@ -221,6 +221,16 @@ def test_columns_that_are_too_many_are_counted() -> None:
     assert first.endswith(" | [7 more columns]")
     assert second == "1 | 1 | 2"
     assert reply.about.endswith("rows 1 to 1; read on with offset 1")
+
+
+def test_a_table_is_shown_as_far_as_its_rows_fit() -> None:
+    """The first row counts too; a row below may be wider."""
+    data = b"a,b\n" + b"1,2\n" * 8 + b"1,2,3\n"
+    reply = read_table(data, ReadRequest(reader="table", limit=40))
+    assert reply.about.endswith(
+        "3 columns parted by commas, 9 rows below the first; the first, and rows 1 to 3; "
+        "read on with offset 3"
+    )
 
 
 def test_an_empty_table_has_no_rows() -> None:

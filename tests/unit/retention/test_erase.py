@@ -754,6 +754,21 @@ async def test_an_erasure_in_a_shared_chat_waits_for_another_persons_turn(
         assert "tulip" not in await stored_text(world)
 
 
+async def test_an_erasure_stops_no_other_persons_turn_for_ones_own_elsewhere(world: World) -> None:
+    """Even an operator's: their own turn, in another chat, is stopped there."""
+    world.model.will(says("tulip answer"), POKE, POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("tulip asked", room="club")
+        await house.say("poke the tulip", room="lobby")
+        await house.say("poke", "ben", room="club")
+        await forget(house)
+        assert house.endings() == []
+        await house.press()
+        await house.advance(AGAIN_S + 5)
+        assert house.texts(room="club")[-1] == "poked"
+        assert "tulip" not in await stored_text(world)
+
+
 async def test_an_erasure_does_not_wait_for_a_halt_to_end(world: World) -> None:
     """Though another person's message waits for that in the same chat; it is answered then."""
     async with world.running() as house:

@@ -1,6 +1,7 @@
 """Export: everything stored of a conversation or a person, written out."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -67,18 +68,19 @@ async def test_a_conversation_is_exported_whole(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "number"),
     [
-        RowKind.INBOX,
-        RowKind.TURN,
-        RowKind.OUTBOX,
-        RowKind.APPROVAL,
-        RowKind.ACTION,
-        RowKind.CONVERSATION,
+        (RowKind.INBOX, 0),
+        (RowKind.TURN, 0),
+        (RowKind.TURN, 1),
+        (RowKind.OUTBOX, 0),
+        (RowKind.APPROVAL, 0),
+        (RowKind.ACTION, 0),
+        (RowKind.CONVERSATION, 0),
     ],
 )
 async def test_a_damaged_record_is_reported_and_hides_nothing_else(
-    world: World, kind: RowKind
+    world: World, kind: RowKind, number: int
 ) -> None:
     """In a shared chat it may be anyone's; the export of a person goes on (P10)."""
     world.model.will(POKE, says("poked"))
@@ -87,7 +89,7 @@ async def test_a_damaged_record_is_reported_and_hides_nothing_else(
         await house.press()
         await house.say("mine", room="lobby")
         await house.say("of mine alone")
-        [row, *_] = await house.rows(kind)
+        row = (await house.rows(kind))[number]
     before = await exported(world, "ada")
     world.store.damage(row)
     records = await exported(world, "ada")
@@ -368,7 +370,7 @@ class Story:
         )
         self.outbox.append(_row(put))
 
-    def turn(self, *passes_us: int) -> None:
+    def turn(self, *passes_us: int, amid: Callable[[], None] = lambda: None) -> None:
         turn = TurnId(self._ids.ulid())
         item = self.admit(PersonMessage(text=self._next()))
         call = ToolCall(id="c", name="look", arguments=self._next())
@@ -391,6 +393,7 @@ class Story:
             self.journal.append(
                 entries.CallFinished(action=action, result=result, outcome="ok", at=self.at)
             )
+            amid()
         put = outbox_row(
             self._ids.ulid(), TextPost(turn=turn, address=ADDRESS, text=self._next()), CONVERSATION
         )
@@ -451,6 +454,15 @@ def test_a_command_or_a_late_edit_is_exported_as_typed(content: Content, typed: 
     assert [line.text for line in lines([story.source()], REDACT)] == [typed]
 
 
+def test_a_damaged_record_has_the_time_of_its_row() -> None:
+    """It stands where its message stood."""
+    story = Story()
+    story.admit(PersonMessage(text="x"))
+    rows = tuple(replace(row, body=b"{") for row in story.inbox)
+    damaged = lines([Source(conversation=CONVERSATION, rows=rows)], REDACT)
+    assert [(line.kind, line.at) for line in damaged] == [("damaged", EPOCH)]
+
+
 def _row(put: Put) -> Row:
     return Row(kind=put.kind, key=put.key, version=1, body=put.body, conversation=CONVERSATION)
 
@@ -479,4 +491,16 @@ def test_records_are_in_the_order_in_which_they_were_made(
             story.command()
         else:
             story.turn(*passes)
+    assert [line.text for line in lines([story.source()], str)] == story.texts
+
+
+def test_a_command_amid_a_turn_stands_between_its_results() -> None:
+    """A result alone has no row; its time says which messages it follows."""
+    story = Story()
+
+    def command() -> None:
+        story.at += timedelta(milliseconds=1)
+        story.command()
+
+    story.turn(1_000, 1_000, amid=command)
     assert [line.text for line in lines([story.source()], str)] == story.texts

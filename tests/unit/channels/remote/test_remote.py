@@ -15,6 +15,7 @@ from channels._remote.lanes import AGAIN_S, Lanes, call_when_allowed
 from channels._remote.limits import LONGEST_QUIET_S, LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 from channels._remote.reconnection import STEADY_S, WAITS_S, ConnectionEnd, keep_connected
 from channels._remote.settings import is_safe
+from channels._remote.tables import without_lost_cells
 from tests.fakes.bare_context import no_log
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
@@ -393,3 +394,10 @@ def test_seconds_become_a_time_within_the_range_of_years(
     seconds: int | None, at: datetime | None
 ) -> None:
     assert from_unix(seconds) == at
+
+
+def test_text_below_a_table_is_no_row_of_it() -> None:
+    """Its bars do not make the table plain text."""
+    source = "| a |\n| - |\n| b |\n\nx | y | z"
+    assert without_lost_cells(source, "!") == source
+    assert without_lost_cells(source.replace("\n\n", "\n"), "!") != source

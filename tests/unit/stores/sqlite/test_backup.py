@@ -187,11 +187,12 @@ def test_an_interrupted_copy_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_a_damaged_store_gives_no_backup(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begin", [100, 8192], ids=["its schema", "a page"])
+def test_a_damaged_store_gives_no_backup(tmp_path: Path, begin: int) -> None:
     """It could not be restored, and would replace the last good one."""
     data = tmp_path / "data"
     fill_store(data, "a")
-    damage(data)
+    damage(data, begin)
     with pytest.raises(StoreUnusable, match=f"^`{data / FILE_NAME}` is damaged; "):
         back_up(data, tmp_path / "copy", files=(), progress=quietly)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
@@ -242,6 +243,24 @@ def test_existing_data_is_replaced_only_with_force(tmp_path: Path) -> None:
 
     assert keys_in(data) == ["old"]
     assert data.joinpath(*FILES).read_text(encoding="utf-8") == "old keys"
+
+
+def test_a_restore_killed_before_it_replaces_the_store_loses_no_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last commits may be in SQLite's log alone, which goes before the store does."""
+    copy, data = backed_up(tmp_path), tmp_path / "data"
+    with open_store_of(tmp_path / "open") as connection:
+        add(connection, "new")
+        shutil.copytree(tmp_path / "open", data)
+
+    def killed(path: Path, target: Path) -> None:
+        raise KeyboardInterrupt(path, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        restore(copy, data, files=FILES, overwrite=True)
+    assert keys_in(data) == ["new"]
 
 
 def test_a_restore_on_a_full_disk_replaces_nothing(tmp_path: Path) -> None:

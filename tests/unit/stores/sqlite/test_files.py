@@ -9,6 +9,7 @@ import pytest
 
 from tests.fakes.unprivileged import unprivileged
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.places import LOCK
 from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
     Opened,
@@ -88,6 +89,7 @@ def test_a_shared_directory_keeps_its_permissions(tmp_path: Path) -> None:
 
 def test_a_second_daemon_is_refused_with_the_first_ones_pid(tmp_path: Path) -> None:
     """Two daemons on one directory would break the one-writer rule."""
+    (tmp_path / LOCK).write_text("4194304\n")  # of an earlier daemon, with a longer pid
     first = open_for_writing(tmp_path)
     try:
         assert refusal(tmp_path) == (
