@@ -106,8 +106,8 @@ def _found(directory: Path) -> Iterator[tuple[str, str]]:
     """
     for name, _, _ in FILES:
         try:
-            with opened_file(directory, (name,)) as file, open(file, "rb", closefd=False) as stream:
-                yield name, stream.read(MAX_BYTES).decode("utf-8", "replace")
+            with opened_file(directory, (name,)) as file:
+                yield name, file.read(MAX_BYTES).decode("utf-8", "replace")
         except ToolFailed as error:
             if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:
                 raise

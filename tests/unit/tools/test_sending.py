@@ -63,7 +63,6 @@ async def test_its_resource_is_the_file(workspace: Path) -> None:
         ("d", 1_000, "`d` is a directory"),
         (".", 1_000, "give the path of a file in it"),
         ("nothing", 1_000, "`nothing` does not exist"),
-        ("empty", 1_000, "an empty file can't be sent"),
         ("large", 1_000, "`large` has 21 bytes, and 20 is the most that can be sent here"),
         ("a", 3, "`a` has 4 bytes, and 3 is the most that can be sent here"),
         ("a", 0, "this chat takes no files"),
@@ -73,7 +72,7 @@ async def test_a_file_that_can_not_be_sent_is_reported(
     workspace: Path, path: str, takes: int, complaint: str
 ) -> None:
     """Protected places and links among it, and what is larger than the chat takes (S2-08)."""
-    for name, content in (("a", "milk"), (".env", "key"), ("empty", ""), ("large", "x" * 21)):
+    for name, content in (("a", "milk"), (".env", "key"), ("large", "x" * 21)):
         await asyncio.to_thread((workspace / name).write_text, content)
     (workspace / "d").mkdir()
     (workspace / "link").symlink_to("a")

@@ -62,13 +62,11 @@ def read_file(arguments: ReadArguments, run: RunContext) -> ToolOutput:
     """Return some lines of a file, with the number of the next one."""
     parts = readable_parts(arguments.path, run)
     with opened_file(run.workspace, parts) as file:
-        size_bytes = os.fstat(file).st_size
-        with os.fdopen(file, "rb", closefd=False) as stream:
-            start = stream.read(8192)
-            if is_binary(start):
-                return ToolOutput(text=described(start, size_bytes))
-            stream.seek(0)
-            lines = _lines(stream, arguments, run)
+        start = file.read(8192)
+        if is_binary(start):
+            return ToolOutput(text=described(start, os.fstat(file.fileno()).st_size))
+        file.seek(0)
+        lines = _lines(file, arguments, run)
     return ToolOutput(text=lines or f"[the file is empty from line {arguments.first_line} on]")
 
 
@@ -82,7 +80,7 @@ def write_file(arguments: WriteArguments, run: RunContext) -> ToolOutput:
     with opened_directory(run.workspace, parts[:-1], make=True) as directory:
         before = stat_at(directory, parts)
         if before is not None:
-            os.close(open_at(directory, parts))  # refuses anything but a regular file
+            open_at(directory, parts).close()  # refuses anything but a regular file
         run.raise_if_stopped()
         replace_at(directory, parts, data, replaces=before)
     done = "made" if before is None else "replaced"
@@ -94,10 +92,9 @@ def edit_file(arguments: EditArguments, run: RunContext) -> ToolOutput:
     parts = writable_parts(arguments.path, run)
     _refuse_markers(arguments.old_text, arguments.new_text)
     with opened_directory(run.workspace, parts[:-1]) as directory:
-        file = open_at(directory, parts)
-        with os.fdopen(file, "rb") as stream:
-            before = os.fstat(file)
-            data = stream.read(run.settings.limits.max_write_bytes + 1)
+        with open_at(directory, parts) as file:
+            before = os.fstat(file.fileno())
+            data = file.read(run.settings.limits.max_write_bytes + 1)
         if len(data) > run.settings.limits.max_write_bytes:
             message = f"{shown(parts)} is larger than {run.settings.limits.max_write_bytes:,} bytes"
             raise ToolFailed(message)
@@ -149,10 +146,7 @@ def _lines(stream: BinaryIO, arguments: ReadArguments, run: RunContext) -> str:
         if not to_skip:
             stream.seek(-len(block.split(b"\n", skipped)[-1]), os.SEEK_CUR)
     lines: list[bytes] = []
-    while len(lines) < arguments.max_lines and remaining > 0:
-        line = stream.readline(remaining)
-        if not line:
-            break
+    while len(lines) < arguments.max_lines and (line := stream.readline(remaining)):
         lines.append(line)
         remaining -= len(line)
     decoded = readable(b"".join(lines))
@@ -233,17 +227,13 @@ def send_file(arguments: SendArguments, run: RunContext) -> ToolOutput:
         raise ToolFailed(message)
     with opened_file(run.workspace, parts) as file:
         limit = min(run.max_file_bytes, run.settings.limits.max_send_bytes)
-        size_bytes = os.fstat(file).st_size
-        with os.fdopen(file, "rb", closefd=False) as stream:
-            # The file may grow while we read it.
-            content = stream.read(limit + 1) if size_bytes <= limit else b""
+        size_bytes = os.fstat(file.fileno()).st_size
+        # The file may grow while we read it.
+        content = file.read(limit + 1) if size_bytes <= limit else b""
     size_bytes = max(size_bytes, len(content))
     if size_bytes > limit:
         size = counted(size_bytes, "byte")
         message = f"{shown(parts)} has {size}, and {limit:,} is the most that can be sent here"
-        raise ToolFailed(message)
-    if not content:
-        message = f"{shown(parts)} is empty, and an empty file can't be sent"
         raise ToolFailed(message)
     run.raise_if_stopped()
     name = arguments.name.strip() or parts[-1]

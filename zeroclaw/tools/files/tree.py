@@ -135,7 +135,6 @@ class _Search:
 
     def take(self, entry: _Entry) -> bool:
         """Search one file; return whether to continue."""
-        self._run.raise_if_stopped()
         if entry.size_bytes > self._run.settings.max_searched_file_bytes:
             self._large += 1
             return True
@@ -147,8 +146,8 @@ class _Search:
         except ToolFailed:
             self._skips.count += 1
             return True
-        with os.fdopen(file, "rb") as stream:
-            data = stream.read(self._remaining_bytes)
+        with file:
+            data = file.read(self._remaining_bytes)
         self._remaining_bytes -= len(data)
         if is_binary(data):
             return True

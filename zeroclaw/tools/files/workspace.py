@@ -16,11 +16,10 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from zeroclaw.config import model
 from zeroclaw.errors import ToolFailed, refused_as, system_words
-from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.masks import Parts
 from zeroclaw.host.quotas import MAX_DEPTH, Quota
@@ -145,8 +144,8 @@ def opened_directory(workspace: Path, parts: Parts, *, make: bool = False) -> Ge
 
 
 @contextmanager
-def opened_file(workspace: Path, parts: Parts) -> Generator[int]:
-    """Open a regular file for reading; the descriptor closes with the block.
+def opened_file(workspace: Path, parts: Parts) -> Generator[BinaryIO]:
+    """Open a regular file for reading; it closes with the block.
 
     Raises:
         ToolFailed: It does not exist, is not a regular file, or the path contains a link.
@@ -154,15 +153,12 @@ def opened_file(workspace: Path, parts: Parts) -> Generator[int]:
     if not parts:
         message = "the workspace is a directory: give the path of a file in it"
         raise ToolFailed(message)
-    with (
-        opened_directory(workspace, parts[:-1]) as directory,
-        closing_descriptor(open_at(directory, parts)) as file,
-    ):
+    with opened_directory(workspace, parts[:-1]) as directory, open_at(directory, parts) as file:
         yield file
 
 
-def open_at(directory: int, parts: Parts) -> int:
-    """Open a regular file, the last of `parts`, in an open directory.
+def open_at(directory: int, parts: Parts) -> BinaryIO:
+    """Open a regular file, the last of `parts`, in an open directory, for reading.
 
     Raises:
         ToolFailed: As for `opened_file`.
@@ -181,7 +177,7 @@ def open_at(directory: int, parts: Parts) -> int:
     except ToolFailed:
         os.close(file)
         raise
-    return file
+    return os.fdopen(file, "rb")
 
 
 def stat_at(directory: int, parts: Parts) -> os.stat_result | None:
