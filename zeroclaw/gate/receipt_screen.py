@@ -189,7 +189,7 @@ def _masked(text: str, redactor: Redactor, *, growing: bool) -> str:
         if last <= done:
             continue
         if first > done or not pieces or pieces[-1] != marker:
-            pieces += text[done : max(first, done)], marker
+            pieces += text[done:first], marker
         done = last
     return "".join((*pieces, text[done:]))
 
@@ -205,7 +205,7 @@ def _in_numbers(reading: str, redactor: Redactor, *, growing: bool) -> list[tupl
         for start, end in redactor.in_reading("".join(pieces), growing=growing)
         for index in range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1)
     }
-    return [words[index].span() for index in sorted(hits)]
+    return [words[index].span() for index in hits]
 
 
 def take_out(text: str, lookup: Lookup, replacement: str) -> tuple[str, tuple[CheckedReceipt, ...]]:

@@ -164,7 +164,6 @@ class Stopped(Value):
 REASON_CHARS = 4_000
 _SCANNED_CHARS = REASON_CHARS + LONGEST_VALUE + LONGEST_WORD
 NAME_CHARS = 64
-_NEAR_NAMES = 3
 
 
 class Refusals(Struct, eq=False):
@@ -209,7 +208,7 @@ def unknown_tool(name: str, tools: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = sorted(tools)
-    near = get_close_matches(name[:NAME_CHARS], names, n=_NEAR_NAMES)
+    near = get_close_matches(name[:NAME_CHARS], names)
     if near:
         hint = f"did you mean {_listed(near)}"
     else:
