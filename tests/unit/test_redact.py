@@ -83,6 +83,7 @@ SHAPES = {
     "header in prose": ("Authorization: required for all",) * 2,
     "too short a credential": ("Authorization: Basic abc=\n",) * 2,
     "bearer": ("a bearer a1b2c3d4e5f6g7", f"a bearer {MARKER}"),
+    "an api in prose": ("the API is a1b2c3d4e5f6",) * 2,
     "bearer in prose": ("a bearer token is needed",) * 2,
     "pair": ("DB_PASSWORD=c0rrect-horse", f"DB_PASSWORD={MARKER}"),
     "pair with spaces": ("password = 'c0rrect-horse'", f"password = '{MARKER}'"),
@@ -303,6 +304,7 @@ def test_where_a_stream_is_cut_makes_no_difference(text: str, points: list[int])
 
 
 @given(text=TEXTS)
+@example(text="token=abc123-----BEGIN x")
 def test_a_text_streamed_by_characters_comes_out_as_the_whole(text: str) -> None:
     """One character at a time is no different from all at once. S3-37, K16."""
     assert streamed(REDACTOR, list(text)) == REDACTOR.redact(text)

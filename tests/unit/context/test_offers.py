@@ -85,6 +85,8 @@ def test_what_policy_denies_is_not_there() -> None:
     )
     assert set(mine.groups_for(ANN, HERE)) == {"poke", "burn"}
     assert set(mine.groups_for(BOB, HERE)) == {"eyes", "poke", "burn"}
+    reading = offers(statement("b", "deny", when={"effects_any_of": ["write"]}))
+    assert set(reading.groups_for(ANN, HERE)) == {"eyes"}
     loaded = Loaded(tools=("look", "poke"))
     assert names(mine.definitions(ANN, HERE, loaded)) == ["poke"]
     eyes = offers(statement("b", "deny", resources=("tools:p*",)))

@@ -188,12 +188,14 @@ def test_changing_a_copy_of_the_arguments_changes_nothing() -> None:
     assert action_hash(call) == before
 
 
-def test_the_order_of_keys_and_resources_does_not_matter() -> None:
+def test_the_order_of_keys_roles_and_resources_does_not_matter() -> None:
     """Equal calls are equal values with one hash (S3-22)."""
     other = action({"text": "é", "path": "b"}, ("file:/ws/a", "file:/ws/b", "file:/ws/a"))
     assert other == action()
     assert other.resources == ("file:/ws/a", "file:/ws/b")
     assert action_hash(other) == action_hash(action())
+    person = replace(ANN, roles=frozenset("abcdefgh"))
+    assert b'"roles":["a","b","c","d","e","f","g","h"]' in encode(replace(other, principal=person))
 
 
 @pytest.mark.parametrize(

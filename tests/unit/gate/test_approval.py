@@ -41,11 +41,14 @@ from zeroclaw.gate.approval import (
     ending_of,
     expire,
     number_of,
+    of_another_process,
     outcome_of,
     stop,
     to_put,
     with_ref,
+    without_words,
 )
+from zeroclaw.gate.policy import Reason
 from zeroclaw.gate.scope import Scope
 from zeroclaw.store import Put, RowKind
 from zeroclaw.value import replace
@@ -215,6 +218,29 @@ def test_a_row_comes_back_as_it_was() -> None:
         assert APPROVALS.of(to_put(approval)) == approval
     with pytest.raises(StoreUnusable):
         APPROVALS.of(replace(to_put(OPEN), body=b"{}"))
+
+
+def test_no_word_of_a_question_off_the_record_outlasts_its_process() -> None:
+    """The next one stops it and settles its cards, and needs no more for that (K23)."""
+    scope = Scope(tool="shell", resources=("file:/tides",), is_exact=False)
+    told = replace(
+        OPEN,
+        requester=replace(BOB, display="tides"),
+        summary="tides",
+        summaries=(("de", "tides"),),
+        arguments="tides",
+        why="tides",
+        reasons=(Reason(statement="own", note="tides"),),
+        hidden=("tides",),
+        scope=scope,
+        reason="tides",
+        refs=(REF,),
+    )
+    kept = without_words(to_put(told))
+    assert b"tides" not in kept
+    stopped = of_another_process(kept, BEFORE)
+    assert (stopped.id, stopped.state, stopped.at) == (OPEN.id, "stopped", BEFORE)
+    assert (stopped.refs, stopped.numbers) == ((REF,), OPEN.numbers)
 
 
 def test_a_row_is_due_at_its_deadline_while_it_is_open() -> None:

@@ -345,6 +345,7 @@ LAST = DAYS[-1]
 
 POINTS: dict[str, tuple[tuple[Written, ...], int, int | None]] = {
     "by the day": ((*done("a"), *done("b", day=1), *done("c", day=2)), 2, 6),
+    "what is newer stays": ((*done("a"), *done("b", day=2), *done("c", day=9)), 2, 3),
     "nothing is old": (done("a", day=5), 2, None),
     "nothing is there": ((), 2, None),
     "one entry stays": ((*done("a"), entry(Kind.REVOKED, "")), 2, 3),

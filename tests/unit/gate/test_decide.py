@@ -33,7 +33,7 @@ from tests.unit.gate.gate_house import (
     same,
     unresolvable,
 )
-from zeroclaw.envelope import ActionId, Principal
+from zeroclaw.envelope import ActionId, Principal, Reader, off_the_record
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import to_put
@@ -41,12 +41,13 @@ from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.decide import MAX_CALLS
 from zeroclaw.gate.grant import grant_for
-from zeroclaw.gate.policy import Reason, Statement
+from zeroclaw.gate.policy import PolicySet, Reason, Statement
 from zeroclaw.gate.receipt import Fields
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.verdict import REASON_CHARS, Allowed, Asked, Denied, Refusals, Verdict
 from zeroclaw.redact import MARKER, Redaction, Redactor
+from zeroclaw.text.catalogue import LEAVES_A_TRACE
 from zeroclaw.tool import Arguments
 from zeroclaw.value import replace
 
@@ -201,6 +202,13 @@ async def test_a_line_about_a_call_shows_no_part_of_a_secret() -> None:
     assert approval.summary == "run write_file"
 
 
+async def test_a_line_with_a_secret_that_the_call_does_not_hold_is_not_shown() -> None:
+    """A tool may know one of its own (P8)."""
+    tool = dataclasses.replace(WRITE, describes=says_a_secret)
+    (approval,) = (await House(tools=[tool]).decide(call("write_file"))).approvals
+    assert (approval.summary, approval.hidden) == ("run write_file", ())
+
+
 async def test_a_long_line_about_a_call_is_cut_where_it_is_seen() -> None:
     """The whole call stands beneath it."""
 
@@ -230,6 +238,36 @@ async def test_a_call_that_no_card_can_show_is_denied() -> None:
         ("denied", "card", ""),
     ]
     assert [entry.detail for entry in batch.audited[2:]] == ["", reason, reason]
+
+
+def nobody(*_: object) -> tuple[Reader, ...]:
+    return ()
+
+
+async def test_people_read_in_their_language_why_their_call_does_not_run() -> None:
+    """The model reads English."""
+    context = replace(CONTEXT, principal=replace(BOB, language="de"))
+    german = replace(SETTING, context=context)
+    private = replace(german, context=replace(context, conversation=off_the_record("01C")))
+    alone = replace(House().gate(), approvers=nobody)
+    batches = [
+        await House(policy=PolicySet(())).decide(call("shell"), setting=german),
+        await House().decide(call("shell"), setting=private),
+        await alone.gate_batch([call("shell")], german),
+        await House(tools=[dataclasses.replace(SHELL, touches=names_a_secret_file)]).decide(
+            call("shell"), setting=german
+        ),
+    ]
+    found = [verdict for batch in batches for verdict in batch.verdicts]
+    assert [verdict.result.for_people for verdict in found if isinstance(verdict, Denied)] == [
+        f"`shell` wurde nicht ausgeführt: {why}"
+        for why in (
+            "keine Regel erlaubt `tool:shell` für `web:8`",
+            LEAVES_A_TRACE.de,
+            "ein Operator müsste es freigeben, und von hier ist keiner zu erreichen, der das darf",
+            "`file:/ws/.ssh/id_rsa` is where secrets are kept; no approval can change that",
+        )
+    ]
 
 
 OTHER_BOB = replace(BOB, id="telegram:9", channel="telegram", sender="9")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
+from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId, off_the_record
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import Action, propose
 from zeroclaw.gate.conditions import ToolFacts
@@ -191,6 +191,8 @@ def test_a_grant_says_what_it_lets_run() -> None:
     assert describe(grant(action(), RUNS), "en") == (
         f"`write`: exactly this command (`{bound[:8]}`), {until}"
     )
+    private = replace(grant(action(A)), conversation=off_the_record("c"))
+    assert describe(private, "en") == "`write`"  # lists are on the record
 
 
 def test_a_grant_of_an_earlier_release_still_says_what_it_covers() -> None:

@@ -254,6 +254,15 @@ def test_a_key_is_kept_for_so_many_days_after_it_signed_last(tmp_path: Path) -> 
     assert b"one1" not in (tmp_path / FILE).read_bytes()
 
 
+def test_a_key_is_kept_as_long_where_the_daemon_starts_often(tmp_path: Path) -> None:
+    """The start before was yesterday's, so the clock is believed and not what may follow it."""
+    first = opened(tmp_path, "one1")
+    opened(tmp_path, "two2", day=1)
+    opened(tmp_path, "thr3", day=29)
+    assert first.current in opened(tmp_path, "fou4", day=30).every
+    assert first.current not in opened(tmp_path, "fiv5", day=31).every
+
+
 def test_a_clock_that_is_wrong_at_some_starts_loses_no_key(tmp_path: Path) -> None:
     first, second = opened(tmp_path, "one1"), opened(tmp_path, "two2", day=1)
     key_ids = {first.current, second.current}

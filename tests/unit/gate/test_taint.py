@@ -55,6 +55,7 @@ def is_in_message(
         ("1. `ls -la`", "ls -la", True),
         ("```sh\ncd build\nrm -rf x\n```", "cd build\nrm -rf x", True),
         ("```\nls", "ls", True),
+        ("``` sh \nls\n```", "ls", True),
         ("``ls `a` ``", "``ls `a` ``", True),
         ("cd a\nmake", "cd a\nmake", True),
         # prose, which may say the opposite
@@ -153,6 +154,12 @@ def test_every_argument_must_have_been_written(
 def test_an_address_in_a_quoted_line_is_not_theirs() -> None:
     written = {"url": "https://a.example/x"}
     assert not is_in_message(written, "look:\n > https://a.example/x", parameters=FETCH)
+
+
+def test_an_address_may_end_a_sentence() -> None:
+    written = {"url": "https://a.example/x_(y)"}
+    assert is_in_message(written, "look at https://a.example/x_(y)!", parameters=FETCH)
+    assert not is_in_message(written, "look at https://a.example/x_(y", parameters=FETCH)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"properties": 1}, {"properties": {"to": True}}])

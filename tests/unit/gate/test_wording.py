@@ -464,6 +464,7 @@ def test_a_scope_says_what_it_lets_run(of: Action, about: ToolFacts, words: str)
         (7200, "2 hours", "2 Stunden"),
         (5400, "90 minutes", "90 Minuten"),
         (60, "a minute", "eine Minute"),
+        (90, "90 seconds", "90 Sekunden"),
         (30, "30 seconds", "30 Sekunden"),
     ],
 )

@@ -78,6 +78,7 @@ async def test_groups_are_loaded_by_name(tmp_path: Path) -> None:
     )
     text = await called(load_tools, tmp_path, groups=["files", "b", "a"])
     assert text == "there is no group `a`, `b`"
+    assert (await load_tools.run({"groups": ("a",)}, context(tmp_path))).is_error
     with pytest.raises(ToolArgumentsInvalid):
         load_tools.check({"groups": []})
     line = line_of(load_tools, {"groups": ["files"]}, "de")
@@ -207,7 +208,7 @@ def test_a_skill_is_its_name_its_description_and_its_text() -> None:
     assert read(front, f"\n{text}\n\n") == Skill(
         name="tides", description="When to sail.", text=text, folder=FOLDER
     )
-    assert read_skill("\ufeff---\r\nname: tides\r\ndescription: a\r\n---\r\n", FOLDER) == Skill(
+    assert read_skill("\ufeff--- \r\nname: tides\r\ndescription: a\r\n---\r\n", FOLDER) == Skill(
         name="tides", description="a", text="", folder=FOLDER
     )
 

@@ -70,6 +70,7 @@ OWNERS: dict[str, tuple[ToolContext, str]] = {
     "a room": (room("room"), "in:chat/bot/room/"),
     "a thread": (room("room", thread="7"), "in:chat/bot/room/7"),
     "odd letters": (room("a *\n#/é"), "in:chat/bot/a%20%2A%0A%23%252F%C3%A9/"),
+    "an address": (room("a:b@c"), "in:chat/bot/a:b@c/"),
     "a person of odd letters": (direct("a *#%"), "of:person:a%20%2A%23%25"),
 }
 
@@ -81,6 +82,17 @@ def test_the_owner_is_a_resource_that_policy_can_name(name: str) -> None:
     assert owner_of(context.address, context.principal) == owner
     assert is_normal(f"notes:{owner}")
     assert "*" not in owner
+
+
+def test_what_the_tools_declare() -> None:
+    """A crash may repeat each (P3); the writes of a batch keep their order."""
+    specs = {name: tool.spec for name, tool in Pad().tools.items()}
+    assert all(spec.idempotent and spec.risk == "low" for spec in specs.values())
+    assert {name: (*spec.effects, spec.execution) for name, spec in specs.items()} == {
+        "remember": ("write", "sequential"),
+        "recall": ("read", "parallel"),
+        "forget_note": ("write", "sequential"),
+    }
 
 
 async def test_all_three_tools_name_the_owner() -> None:
@@ -136,6 +148,8 @@ async def test_a_note_is_shown_with_its_source() -> None:
         ("tea.", ["1"]),
         ("a", ["4", "2"]),
         ("re", []),
+        ("gre", ["2", "1"]),  # three letters begin a word
+        ("een", []),
         ("cafe\u0301", ["3"]),
         ("CAFÉ", ["3"]),
         ("strasse", ["3"]),

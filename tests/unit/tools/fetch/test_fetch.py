@@ -58,13 +58,13 @@ async def test_a_page_is_read() -> None:
     async with Pages() as server, opened(server) as tool:
         html = (
             "<title>A page</title><h1>Hi</h1><p>see <a href='/x#y'>this</a>"
-            "<a href=mailto:a@b>mail</a><a href='http://[bad'>bad</a>"
+            "<a href=mailto:a@b>mail</a><a href='http://[bad'>bad</a><a href='#z'>up</a>"
         )
         server.pages["/"] = answer(html, "text/html")
         url = f"http://wiki.test:{server.port}/"
         plain, linked = await fetch(tool, url), await fetch(tool, url, links=True)
-        assert plain.endswith("bytes\ntitle: A page\n\n# Hi\n\nsee thismailbad")
-        assert linked.endswith(f"# Hi\n\nsee this <{url}x>mailbad")
+        assert plain.endswith("bytes\ntitle: A page\n\n# Hi\n\nsee thismailbadup")
+        assert linked.endswith(f"# Hi\n\nsee this <{url}x>mailbadup")
 
 
 async def test_a_page_is_read_in_its_conversations_turn_off_the_event_loop(
@@ -545,8 +545,10 @@ def fed(encoding: str, max_bytes: int, *chunks: bytes) -> Decompressor:
 def test_a_body_is_kept_up_to_the_cap() -> None:
     """One byte more than fits sets the flag, and is not kept."""
     fits, more = fed("", 4, b"ab", b"cd"), fed("identity", 4, b"ab", b"cde")
+    packed = fed("gzip", 400, gzip.compress(b"a" * 401))  # ends in the read that fills it
     assert (fits.data, fits.is_full, fits.done) == (b"abcd", False, False)
     assert (more.data, more.is_full, more.done) == (b"abcd", True, True)
+    assert (packed.data, packed.is_full, packed.is_broken) == (b"a" * 400, True, False)
 
 
 @given(st.binary(max_size=300), st.integers(1, 50), st.integers(100, 400))
