@@ -108,7 +108,7 @@ class Unread(Value):
     count: int = 1
 
 
-Cause = Literal["stop", "new", "halt", "interrupt", "revoked"]
+Cause = Literal["stop", "new", "forget", "halt", "interrupt", "revoked"]
 """Why a turn is ended from outside. A shutdown is not a cause: it takes no step, and the turn is
 resumed from its journal."""
 

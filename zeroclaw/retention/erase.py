@@ -414,7 +414,7 @@ class Erasure:
         )
 
     async def _stop(self, request: ErasureRequest, id_: ConversationId, *, of_all: bool) -> bool:
-        """Withdraw queued messages, and stop the turn as `/new` does; return whether one ran."""
+        """Withdraw queued messages, and stop the turn; return whether one ran."""
         queued = INBOX.where(conversation=id_, state="queued")
         async for row, item in readable(self._store, queued, lambda row: (row, INBOX.of(row))):
             if of_all or item.principal.id == request.person:
@@ -424,7 +424,9 @@ class Erasure:
         rows = await self._store.select(TURNS.where(conversation=id_, state="open"))
         turns = readable_of(rows, TURNS.of)
         if of_all or any(turn.item.principal.id == request.person for turn in turns):
-            stop = self._context.control(Stop(cause="new"), id_, request.address, request.by, None)
+            stop = self._context.control(
+                Stop(cause="forget"), id_, request.address, request.by, None
+            )
             point = DurablePoint.ADMITTED
             await self._store.commit(Commit(point=point, conversation=id_, writes=(stop,)))
             self._mailboxes.wake(id_)

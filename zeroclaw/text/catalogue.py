@@ -74,6 +74,10 @@ STOPPED_FOR_NEW = Sentence(
     en="stopped: a new conversation was begun{by}",
     de="abgebrochen{by}: ein neues Gespräch hat begonnen",
 )
+STOPPED_TO_FORGET = Sentence(
+    en="stopped: what was said here is being removed{by}",
+    de="abgebrochen{by}: was hier gesagt wurde, wird gelöscht",
+)
 STOPPED_BY_HALT = Sentence(
     en="stopped: everything was halted{by}", de="abgebrochen{by}: alles ist angehalten"
 )

@@ -141,8 +141,8 @@ class ControlLane:
             ):
                 # Another person's turn, or the turn that the newer message itself began.
                 await tell(self._answered(item))
-            case Stop(cause="new") if item.id < opened.turn:
-                # The `/new` came before this turn; messages collected by then are answered first.
+            case Stop(cause="new" | "forget") if item.id < opened.turn:
+                # It came before this turn; messages collected by a `/new` are answered first.
                 await tell(self._answered(item))
             case Stop(cause="revoked") if not self._services.revoked_by(owner):
                 await tell(self._answered(item))  # the turn that it was meant for has ended
@@ -150,7 +150,7 @@ class ControlLane:
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
                     who, language = owner.label, item.principal.language
                     text = catalogue.ONLY_THEY_MAY_STOP.to(language, who=who)
-                    if cause == "new":  # it takes effect once this turn has been answered
+                    if cause != "stop":  # it takes effect once this turn has been answered
                         text = catalogue.OTHER_ANSWER_FIRST.to(language, who=who)
                     await tell(self._answered(item, text))
                     return

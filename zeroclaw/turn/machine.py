@@ -438,9 +438,10 @@ def finish(
     return done, ()
 
 
-_STOPPED: dict[Literal["stop", "new", "halt", "revoked"], Sentence] = {
+_STOPPED: dict[Literal["stop", "new", "forget", "halt", "revoked"], Sentence] = {
     "stop": catalogue.STOPPED,
     "new": catalogue.STOPPED_FOR_NEW,
+    "forget": catalogue.STOPPED_TO_FORGET,
     "halt": catalogue.STOPPED_BY_HALT,
     "revoked": catalogue.STOPPED_AS_REVOKED,
 }

@@ -599,11 +599,12 @@ async def test_a_turn_that_fails_for_ever_holds_up_no_erasure(world: World, room
 
 
 async def test_a_running_turn_is_stopped_first(world: World) -> None:
-    """A turn that waits for an approval ends, as with `/new`; its card is settled."""
+    """A turn that waits for an approval ends, and says why; its card is settled."""
     world.model.will(POKE, says("poked"))
     async with world.running() as house:
         await house.say("tulip")
         await forget(house)
+        assert "_Stopped: what was said here is being removed by Ada._" in house.texts()
         assert house.endings() == [("stopped", "Ada")]
         assert "tulip" not in await stored_text(world)
         assert await house.rows(RowKind.TURN) == ()

@@ -360,6 +360,7 @@ def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: 
         ("stop", "Sam", "stopped by Sam"),
         ("stop", "", "stopped"),
         ("new", "Sam", "stopped: a new conversation was begun by Sam"),
+        ("forget", "Sam", "stopped: what was said here is being removed by Sam"),
         ("halt", "Ada", "stopped: everything was halted by Ada"),
         ("revoked", "Ada", "stopped by Ada: you may no longer talk to me"),
         ("interrupt", "Sam", "interrupted by a newer message of Sam"),
