@@ -142,7 +142,7 @@ def check(config: Path | None, data_dir: Path | None) -> None:
     name = places.config or "the built-in defaults"
     no_model = (f"provider: {reason}" for reason in unready(start.config.provider, places))
     for warning in (*start.checked.warnings, *no_model):
-        click.echo(f"{name}: warning: {warning}")
+        say(f"{name}: warning: {warning}")
     click.echo(f"{name}: no faults")
     click.echo(f"data in {places.data}, workspaces in {places.workspaces}")
 

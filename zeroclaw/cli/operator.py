@@ -87,7 +87,7 @@ def reload(place: Path) -> None:
     result = asyncio.run(ask(place, "reload", Reloaded))
     if result.faults:
         raise ConfigError((*result.faults, "nothing was changed"))
-    click.echo("\n".join(reload_lines(result)))
+    say("\n".join(reload_lines(result)))
 
 
 def reload_lines(result: Reloaded) -> Iterator[str]:

@@ -383,6 +383,22 @@ def test_a_suggested_command_has_the_given_options(
     ]
 
 
+@pytest.mark.parametrize(
+    ("executable", "shown"),
+    [
+        ("/checkout/.venv/bin/python", ".venv/bin/python"),
+        ("/opt/bot/bin/python3", "/opt/bot/bin/python3"),
+        ("/my bots/bin/python", "'/my bots/bin/python'"),
+    ],
+)
+def test_a_suggested_script_runs_in_the_environment_of_this_program(
+    monkeypatch: pytest.MonkeyPatch, executable: str, shown: str
+) -> None:
+    """After `pip install .` there may be no `.venv`, or another one."""
+    monkeypatch.setattr(sys, "executable", executable)
+    assert copyable(copyable("run .venv/bin/python x.py")) == f"run {shown} x.py"
+
+
 def test_every_suggested_command_has_the_options_that_it_takes() -> None:
     """A suggested command can be run, and is about the same daemon: its options are exact."""
     leaves = {

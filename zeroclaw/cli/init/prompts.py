@@ -108,7 +108,7 @@ class Interview(Value):
         offers.append(("another OpenAI-compatible endpoint", partial(self._of_endpoint, before)))
         click.echo("Which model should answer?")
         for number, (label, _) in enumerate(offers, start=1):
-            click.echo(f"  {number}  {label}")
+            say(f"  {number}  {label}")
         number = click.prompt("Model", type=Integer(1, len(offers)), default=default)
         return number, offers[number - 1][1]()
 
