@@ -65,10 +65,8 @@ def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progre
         remedy = "put an older one in its place, `zeroclaw restore --force BACKUP`; none was made"
         _check(unfinished / FILE_NAME, source, remedy)
         for name in files:
-            if (directory / name).is_dir():
-                _copy_tree(directory / name, unfinished / name)
-            elif (directory / name).is_file():
-                _copy_file(directory / name, unfinished / name)
+            with suppress(FileNotFoundError):
+                _copy(directory / name, unfinished / name)
         sync_directory(unfinished)
         unfinished.rename(to)
         sync_directory(to.parent)
@@ -136,7 +134,7 @@ def restore(
             raise StoreUnusable(message)
         _check(copy, copy, "take another backup, nothing was replaced")
         discard(directory)  # SQLite would apply a log that a kill has left to the new copy
-        _copy_file(copy, new)
+        _copy(copy, new)
         kept_rows, is_whole = _rows_of(target, keeps)
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             for kind in drops:
@@ -229,28 +227,29 @@ def _put_back(copy: Path, target: Path) -> None:
     if target.is_dir():
         return
     new = target.with_name(f"{target.name}.restoring")
-    if copy.is_dir():
-        shutil.rmtree(new, ignore_errors=True)
-        _copy_tree(copy, new)
-        new.replace(target)
-    elif copy.is_file():
-        _copy_file(copy, new)
-        new.replace(target)
-    else:
+    shutil.rmtree(new, ignore_errors=True)
+    try:
+        _copy(copy, new)
+    except FileNotFoundError:
         target.unlink(missing_ok=True)
+    else:
+        new.replace(target)
 
 
-def _copy_tree(source: Path, to: Path) -> None:
-    to.mkdir(mode=0o700)
-    with closing_descriptor(os.open(to, os.O_RDONLY)) as descriptor:
-        _leave_to_owner(descriptor, to.parent)
-    for path in source.iterdir():  # `rglob` leaves out what it can't read
-        copy = _copy_tree if path.is_dir() else _copy_file
-        with suppress(FileNotFoundError):  # a running daemon has replaced or removed it
-            copy(path, to / path.name)
+def _copy(source: Path, to: Path) -> None:
+    """Copy a file, or a directory with all that is in it.
 
-
-def _copy_file(source: Path, to: Path) -> None:
+    Raises:
+        FileNotFoundError: There is none; nothing was made.
+    """
+    if source.is_dir():
+        to.mkdir(mode=0o700)
+        with closing_descriptor(os.open(to, os.O_RDONLY)) as descriptor:
+            _leave_to_owner(descriptor, to.parent)
+        for path in source.iterdir():  # `rglob` leaves out what it can't read
+            with suppress(FileNotFoundError):  # a running daemon has replaced or removed it
+                _copy(path, to / path.name)
+        return
     to.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with source.open("rb") as reading, os.fdopen(os.open(to, flags, 0o600), "wb") as writing:
