@@ -32,12 +32,15 @@ class HookRequest(Protocol):
         """The headers by lower-case name; the last one wins if repeated. Untrusted."""
         ...
 
-    async def body(self) -> bytes:
+    async def body(self, max_bytes: int = 0) -> bytes:
         """Read the body, within the listener's limits of size and time; call it once.
 
         A hook that can recognise strangers by the head alone should do so before reading, so that
         they cost nothing. A body that is too large, too slow or cut off raises an exception that
         only the listener catches.
+
+        Args:
+            max_bytes: A size limit for the recognised platform, in place of the one for strangers.
         """
         ...
 

@@ -25,6 +25,9 @@ from zeroclaw import ChannelUnavailable, Clock, HookAnswer, HookRequest, Log, Mo
 
 AGAIN_S = 1
 """Seconds after which Telegram should retry an update that could not be stored."""
+MAX_UPDATE_BYTES = 4 * 1024 * 1024
+"""Larger than a rich message of 32,768 characters, each styled, in reply to another; read 2026-11.
+Telegram would post an update that is refused for its size for a day, and keep the rest of its chat."""
 FIRST_CHECK_S = 20.0
 CHECK_INTERVAL_S = 300.0
 MAX_FAILED_CHECKS = 3
@@ -77,7 +80,7 @@ class Webhook:
             self.refused.note("a wrong secret" if header else "no secret")
             return HookAnswer(status=401)
         # Invalid JSON is ignored like any unknown update.
-        if not await self._take(parse_json(await request.body())):
+        if not await self._take(parse_json(await request.body(MAX_UPDATE_BYTES))):
             return HookAnswer(status=503, retry_after_s=AGAIN_S)
         return HookAnswer()
 

@@ -29,8 +29,7 @@ class Bounds(Value):
         connections: Maximum number, including those in the TLS handshake; each serves one request
             at a time.
         head_bytes: Size of request line and headers.
-        body_bytes: Size of a body. By the limits in its API documentation, Telegram's largest
-            update, a long message in reply to another, stays below a tenth of it.
+        body_bytes: Size of a body, unless a hook that has recognised the platform accepts more.
         head_s: Time for the TLS handshake, and again from there to the end of the first head.
         body_s: Time for a body; on the local listener, for its next piece.
         answer_s: Time for body and hook together; Telegram gives up after 60 s.

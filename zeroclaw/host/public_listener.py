@@ -49,18 +49,18 @@ class Request:
             name.decode("ascii", "replace"): value.decode("latin-1") for name, value in head.headers
         }
 
-    async def body(self) -> bytes:
+    async def body(self, max_bytes: int = 0) -> bytes:
         """Read the body; see `HookRequest.body`."""
-        length = self.headers.get("content-length", "")
+        length, limit = self.headers.get("content-length", ""), max_bytes or self._bounds.body_bytes
         # h11 bounds the number of digits.
-        if length.isdecimal() and int(length) > self._bounds.body_bytes:
+        if length.isdecimal() and int(length) > limit:
             raise NotRead(413)
         body = bytearray()
         try:
             async with asyncio.timeout(self._bounds.body_s):
                 while data := await self._connection.body():
                     body += data
-                    if len(body) > self._bounds.body_bytes:
+                    if len(body) > limit:
                         raise NotRead(413)
         except TimeoutError as error:
             raise NotRead(408) from error

@@ -32,7 +32,7 @@ from tests.contract.telegram_webhook_harness import called_context, public_liste
 from tests.fakes.bare_context import NoMount
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
-from tests.unit.channels.telegram.updates import BOB, GROUP, ME, new
+from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
 from zeroclaw import Channel, ChannelUnavailable, Hook, HookAnswer, Said, SecretReference
 from zeroclaw.host.public_listener import PublicListener
 
@@ -50,7 +50,7 @@ class Post:
         self._body = body
         self.is_read = False
 
-    async def body(self) -> bytes:
+    async def body(self, max_bytes: int = 0) -> bytes:
         self.is_read = True
         return self._body
 
@@ -412,6 +412,22 @@ async def test_from_polling_to_webhook_and_back_no_update_is_lost() -> None:
                 await telegram.confirmed(away, ann.says(f"here {number}"))
     texts = [envelope.body.text for envelope in desk.stored if isinstance(envelope.body, Said)]
     assert texts == ["away 0", "here 0", "away 1", "here 1", "away 2", "here 2"]
+
+
+@pytest.mark.slow
+async def test_the_largest_update_is_stored() -> None:
+    """Anybody in a group can reply to such a message, and Telegram would wait for a day (P4, P9)."""
+    desk = Desk()
+    styled = [{"type": kind, "text": "ж"} for kind in ("bold", "italic")] * (32_768 // 2)
+    rich: Json = {"blocks": [{"type": "paragraph", "text": styled}]}
+    async with public_listener() as listener, Emulator(clock=ManualClock()) as telegram:
+        ann, context = telegram.person("Ann"), called_context(listener, telegram, ManualClock())
+        async with receiving(TelegramChannel(context), desk.admit):
+            answered = message(message_id=8, rich_message=rich)
+            long = message(message_id=9, rich_message=rich, reply_to_message=answered)
+            large = telegram.happen("message", long)
+            await telegram.confirmed(large, ann.says("after"))
+    assert [type(envelope.body) for envelope in desk.stored] == [Said, Said]
 
 
 @pytest.mark.slow
