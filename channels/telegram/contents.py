@@ -233,7 +233,8 @@ def rich_text(message: Json) -> str:
     The fields are those of RichBlock and RichText (Bot API 10.1 of 2026-06-11, read 2026-11). Newer
     kinds are read as far as they have the same fields.
     """
-    return "\n".join(_lines(array(inner(message, "rich_message"), "blocks"), MAX_LEVELS)).strip()
+    lines = _lines(array(inner(message, "rich_message"), "blocks"), MAX_LEVELS)
+    return storable("\n".join(lines)).strip()
 
 
 def _lines(blocks: Sequence[object], levels: int) -> Iterator[str]:
@@ -253,7 +254,7 @@ def _lines(blocks: Sequence[object], levels: int) -> Iterator[str]:
 def _styled(value: object, levels: int) -> str:
     """Return the text of a RichText: a string, an object with a text, or a list of these."""
     if isinstance(value, str):
-        return storable(value)
+        return value
     if not levels:
         return ""
     if isinstance(value, list):

@@ -121,6 +121,12 @@ def new_message(update: object) -> tuple[str, int] | None:
     return None if chat is None or message_id is None else (str(chat), message_id)
 
 
+def is_long(update: object) -> bool:
+    """Whether an update may take long to decode: a rich message can have 32,768 styled pieces."""
+    message = inner(update, "message") or inner(update, "edited_message")
+    return "rich_message" in message or "rich_message" in inner(message, "reply_to_message")
+
+
 def counter(chat: str) -> str:
     """Return the name of a chat's message id counter; see `lookup.py`."""
     return chat if len(chat) > _SHARED_CHARS else ""

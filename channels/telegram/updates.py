@@ -17,8 +17,9 @@ from typing import Never
 
 from channels._remote.intake import try_admit
 from channels._remote.limits import LONGEST_QUIET_S
+from channels.telegram import decode
 from channels.telegram.account import LONGEST_POLL_S
-from channels.telegram.decode import Bot, Decoded, Skipped, chat_of, decode, new_message, update_id
+from channels.telegram.decode import Bot, Decoded, Skipped, update_id
 from channels.telegram.lookup import MessageIds
 from zeroclaw import Admission, Admit, ChannelUnavailable, Clock, Log, RateLimited, Struct, field
 
@@ -56,6 +57,7 @@ class Intake(Struct, frozen=True, kw_only=True):
     ids: MessageIds
     log: Log
     _lanes: dict[str, _Lane] = field(default_factory=dict[str, _Lane])
+    _decoding: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def take(self, update: object) -> Coroutine[None, None, bool]:
         """Admit an update after those of its chat that were taken before, in the order of the calls.
@@ -63,7 +65,7 @@ class Intake(Struct, frozen=True, kw_only=True):
         Returns:
             False if it, or one of those, was not stored and must be delivered again.
         """
-        chat = chat_of(update)
+        chat = decode.chat_of(update)
         lane = self._lanes.setdefault(chat, _Lane())
         lane.active += 1
         return self._in_turn(update, chat, lane, lane.failed)
@@ -85,9 +87,9 @@ class Intake(Struct, frozen=True, kw_only=True):
                 del self._lanes[chat]
 
     async def _admit(self, update: object) -> bool:
-        if (newest := new_message(update)) is not None:
+        if (newest := decode.new_message(update)) is not None:
             self.ids.add(*newest)
-        event = decode(update, self.bot)
+        event = await self._decode(update)
         admission: Admission | None = None
         if isinstance(event, Decoded):
             admission = await try_admit(self.admit, event.envelope, self.log, event.as_new)
@@ -97,6 +99,13 @@ class Intake(Struct, frozen=True, kw_only=True):
             self.log("update_skipped", reason=event.reason, level="debug")
         self.respond(event, admission)
         return True
+
+    async def _decode(self, update: object) -> Decoded | Skipped:
+        """Decode an update; long ones in a thread, one at a time, because anybody can send them."""
+        if not decode.is_long(update):
+            return decode.decode(update, self.bot)
+        async with self._decoding:
+            return await asyncio.to_thread(decode.decode, update, self.bot)
 
 
 async def poll(fetch: Fetch, take: Take, clock: Clock) -> Never:

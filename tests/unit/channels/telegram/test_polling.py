@@ -1,6 +1,7 @@
 """The loop that fetches updates, with a scripted server."""
 
 import asyncio
+import threading
 from collections import deque
 
 import pytest
@@ -13,7 +14,7 @@ from tests.contract.channel_suite import Desk
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
-from zeroclaw import Admission, ChannelUnavailable, RateLimited
+from zeroclaw import Admission, ChannelUnavailable, RateLimited, Said
 
 
 class Server:
@@ -75,6 +76,33 @@ async def test_an_empty_poll_that_ends_too_early_is_not_repeated_at_once() -> No
         await rig.clock.advance(1)
         assert rig.server.offsets == [None, None, None, 6]
         running.cancel()
+
+
+class Watched(dict[str, object]):
+    """Remembers the threads in which its items are read."""
+
+    def __init__(self, **items: object) -> None:
+        super().__init__(items)
+        self.threads: set[threading.Thread] = set()
+
+    def get(self, key: str, default: object = None) -> object:
+        self.threads.add(threading.current_thread())
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize("is_quoted", [False, True])
+async def test_a_long_update_is_not_decoded_on_the_event_loop(is_quoted: bool) -> None:
+    """Each of 32,768 characters can have its own style, in the message and in the one it answers (P9)."""
+    rich = Watched(blocks=[{"type": "paragraph", "text": [{"type": "bold", "text": "a"}] * 3}])
+    fields = {"rich_message": rich}
+    long = new(text="b", reply_to_message=message(**fields)) if is_quoted else new(**fields)
+    rig = Rig()
+    assert await rig.intake.take(long)
+    (stored,) = rig.desk.stored
+    assert isinstance(stored.body, Said)
+    assert "aaa" in stored.body.text
+    assert rich.threads
+    assert threading.main_thread() not in rich.threads
 
 
 async def test_a_quiet_poll_is_followed_by_the_next_at_once() -> None:
