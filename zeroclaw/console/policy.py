@@ -88,7 +88,7 @@ def _form(paths: ConsolePaths, question: Question, hints: Suggestions) -> Html:
             "resources",
             "Resources, one per line; leave empty to ask the tool",
             question.resources,
-            hint="file:/srv/notes/a",
+            hint="host:example.org:443",
         ),
         button("Explain", look="yes"),
         method="get",

@@ -206,7 +206,7 @@ def _faults_of_principals(
             yield f"{path}: `{principal}` is `{person}`, and is known by that name alone; write it so"
         elif name and kind not in kinds:
             hint = _suggestion(kind, kinds)
-            yield _Fault(f"{path}: `{principal}` names no channel of the configuration{hint}")
+            yield _Fault(f"{path}: `{principal}` begins with no channel or kind{hint}")
 
 
 def unused_roles(principals: Iterable[str], vocabulary: Vocabulary) -> Iterator[str]:

@@ -204,9 +204,9 @@ def test_an_action_that_is_not_there_is_a_fault(action: str, fault: str) -> None
     ("principal", "fault"),
     [
         ("channel:Web", "here.principals: there is no channel `Web`; did you mean `web`?"),
-        ("pigeon:7", "here.principals: `pigeon:7` names no channel of the configuration; there "),
-        ("telegrm:7", "here.principals: `telegrm:7` names no channel of the configuration; did "),
-        ("Role:editor", "here.principals: `Role:editor` names no channel of the configuration; "),
+        ("pigeon:7", "here.principals: `pigeon:7` begins with no channel or kind; there "),
+        ("telegrm:7", "here.principals: `telegrm:7` begins with no channel or kind; did "),
+        ("Role:editor", "here.principals: `Role:editor` begins with no channel or kind; "),
     ],
 )
 def test_a_channel_that_is_not_there_is_a_fault(principal: str, fault: str) -> None:

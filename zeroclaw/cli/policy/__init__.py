@@ -46,7 +46,7 @@ def show(config: Path | None, *, as_json: bool) -> None:
     "--resource",
     "resources",
     multiple=True,
-    help="A resource of the call, such as file:/srv/notes; repeatable. Default: as the tool says.",
+    help="A resource of the call, such as host:example.org:443; repeatable. Default: as the tool says.",
 )
 @with_places
 @as_json
