@@ -113,8 +113,6 @@ def _reading(sign: str) -> str:
 
 
 def _looks_like(sign: str) -> str:
-    if sign.isascii():
-        return sign
     known = filter(_READINGS.__contains__, (sign, sign.lower(), sign.upper()))
     return _READINGS.get(next(known, ""), sign)
 
