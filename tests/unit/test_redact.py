@@ -83,6 +83,7 @@ SHAPES = {
     "header in prose": ("Authorization: required for all",) * 2,
     "too short a credential": ("Authorization: Basic abc=\n",) * 2,
     "bearer": ("a bearer a1b2c3d4e5f6g7", f"a bearer {MARKER}"),
+    "an okapi in prose": ("the okapi key is a1b2c3d4e5f6",) * 2,
     "an api in prose": ("the API is a1b2c3d4e5f6",) * 2,
     "bearer in prose": ("a bearer token is needed",) * 2,
     "pair": ("DB_PASSWORD=c0rrect-horse", f"DB_PASSWORD={MARKER}"),
@@ -205,6 +206,14 @@ def test_a_known_value_with_quotes_is_redacted_in_html(quotes: str, apostrophe: 
     redactor = Redactor([f"open{quotes}&sesame"])
     written = escape(f"open{quotes}&sesame").replace("&#x27;", apostrophe)
     assert redactor.redact(written) == MARKER
+
+
+def test_a_known_value_that_is_no_utf_8_is_redacted() -> None:
+    """The environment may hold any bytes. S3-37."""
+    value = "caf\udce9-au-lait"
+    redactor = Redactor([value])
+    written = quote(value, safe="", errors="surrogatepass")
+    assert redactor.redact(f"{value} {written}") == f"{MARKER} {MARKER}"
 
 
 @given(before=st.binary(max_size=7), after=st.binary(max_size=7), safe=st.booleans())
@@ -537,6 +546,11 @@ def test_every_lookalike_that_unicode_lists_reads_as_its_letter() -> None:
     read = [(letter, key(disguise.folded(sign), bare=True), sign) for letter, sign in pairs]
     assert [pair for pair in read if key(pair[0], bare=True) != pair[1]] == []
     assert len(pairs) > 450
+
+
+def test_the_other_case_of_a_lookalike_reads_as_the_same_letter() -> None:
+    """Where Unicode lists only one of the two. P7."""
+    assert disguise.folded("\u0413\u025c") == "r3"
 
 
 @given(st.characters(min_codepoint=0x80))

@@ -175,6 +175,7 @@ def test_a_grant_is_stored_until_it_ends_or_is_revoked() -> None:
     assert GRANTS.codec.decode(put.body) == granted
     assert GRANTS.codec.decode(GRANTS.codec.encode(granted)) == granted
     assert (put.kind, put.key, put.due_at) == (RowKind.GRANT, "01GRANT", UNTIL)
+    assert (put.conversation, put.state) == (granted.conversation, "open")
     assert GRANTS.delete(granted.id) == Delete(kind=RowKind.GRANT, key="01GRANT")
     with pytest.raises(StoreUnusable):
         GRANTS.codec.decode(b"[]")

@@ -77,6 +77,10 @@ TOASTS: dict[str, tuple[AnswerResult[Approval], str]] = {
         AnswerResult(request=FOR_A_TIME, how="counted"),
         "approved: `fetch`, and without asking any URL on `a.example` for 1 hour",
     ),
+    "approved once, where a time was on offer": (
+        AnswerResult(request=replace(APPROVED, choice="once", scope=PAGES), how="counted"),
+        "approved: `shell`",
+    ),
     "denied": (AnswerResult(request=DENIED, how="counted"), "denied: `shell`"),
     "reason": (
         AnswerResult(request=OPEN, how="reason_wanted"),
