@@ -85,7 +85,7 @@ class Sender:
             try:
                 await client.data(mail)
             except (SMTPException, OSError) as error:
-                if isinstance(error, SMTPResponseException):
+                if isinstance(error, SMTPDataError):  # no other says what became of the mail
                     raise
                 message = f"`{self._channel}`: the server's answer to a mail was lost"
                 raise DeliveryUnknown(message) from error
