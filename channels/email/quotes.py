@@ -160,8 +160,8 @@ def _leads(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _ends(line: str) -> str:
-    """Return both ends of a line, empty for a quoted one."""
-    part, half = line.strip().lower(), MAX_LINE_CHARS // 2
+    """Return both ends of a line, with plain spaces; empty for a quoted one."""
+    part, half = " ".join(line.lower().split()), MAX_LINE_CHARS // 2
     return "" if part.startswith(">") else part[:half] + part[half:][-half:]
 
 

@@ -22,6 +22,8 @@ LEADS = (
     "5 января 2026 г., 10:11, Bot написал(а):",
     "pon., 5 sty 2026 o 10:11 Bot <bot@zero.test> napisał(a):",
     "2026年1月5日(月) 10:11 Bot <bot@zero.test> のメール：",
+    # HTML often has such spaces.
+    "Am\u00a05.\u00a0Januar 2026 um 10:11\u202fUhr schrieb\u00a0Bot:",
 )
 # With words or an order that are not known here; the quoted text must be marked.
 OTHER_LEADS = (
