@@ -21,7 +21,7 @@ from channels.email.logins import Logins
 from channels.email.render import Parts
 from channels.email.robots import MAIL_NOT_GIVEN, NOTICES, Caps
 from channels.email.smtp import Sender
-from channels.email.state import Progress, TextFile, read_cursor
+from channels.email.state import TextFile, read_cursor
 from zeroclaw import (
     Accepted,
     Address,
@@ -94,8 +94,7 @@ class EmailChannel:
         self._toasts = ShortAnswers(context.log, "mail_not_answered")
         self._group: asyncio.TaskGroup | None = None
         self._counts_file = TextFile(directory, "answered")
-        self._key_file = TextFile(directory, "code-key")
-        self._key_lock = asyncio.Lock()
+        self._key_file, self._new_key = TextFile(directory, "code-key"), token_hex(32)
 
     # --- inward ----------------------------------------------------------------------------------
 
@@ -103,18 +102,19 @@ class EmailChannel:
         """Read new mail until cancelled or closed; see `Channel.receive`."""
         with until(self._sender.closed):
             async with self._account.mailbox() as mailbox, asyncio.TaskGroup() as self._group:
-                progress = await self._resume(mailbox)
+                newest = await self._resume(mailbox)
                 ready()
                 while True:
-                    progress = await self._read_new(mailbox, progress, admit)
+                    newest = await self._read_new(mailbox, newest, admit)
                     with suppress(ChannelUnavailable):  # ingress drops a mail that is read again
-                        await self._save_progress(progress)
+                        await self._save_progress(mailbox, newest)
                         await self._save_retries(mailbox)
                     await mailbox.idle(self._settings.poll_s)  # new mail ends it at once
 
-    async def _resume(self, mailbox: Mailbox) -> Progress:
-        """Load how far the mailbox has been read; mail from before the first start counts as read."""
-        committed, validity = self._committed_progress(), mailbox.validity
+    async def _resume(self, mailbox: Mailbox) -> int:
+        """Load the counts, and return the newest mail read; mail before the first start counts as read."""
+        self._caps.load(await self._counts_file.read(), self._now())
+        committed, validity = read_cursor(self._committed_cursor()), mailbox.validity
         cursor, _, name = (await self._progress_file.read()).strip().partition(" ")
         noted = read_cursor(cursor) if name in self._scopes else None
         positions = [position for position in (committed, noted) if position is not None]
@@ -127,7 +127,7 @@ class EmailChannel:
         if committed is not None and committed.uid and committed.validity == validity:
             await mailbox.flag(committed.uid)  # in case a kill or a lost connection prevented it
         if uids := [position.uid for position in positions if position.validity == validity]:
-            return Progress(validity=validity, uid=max(uids))
+            return max(uids)
         newest = await mailbox.newest()
         if positions:
             # The UIDs now mean other mails. Ingress recognises answered mails by their Message-ID.
@@ -135,30 +135,28 @@ class EmailChannel:
             recent = await mailbox.search(f"SINCE {since.replace(' ', '-')}")
             newest = min(recent, default=newest + 1) - 1
             self._context.log("mailbox_renumbered", read_again=len(recent), level="warning")
-        progress = Progress(validity=validity, uid=newest)
-        await self._save_progress(progress)
-        return progress
+        await self._save_progress(mailbox, newest)
+        return newest
 
-    def _committed_progress(self) -> Progress | None:
-        """Return the position that the runtime committed last, None if there is none."""
-        cursors = map(self._context.positions.get, self._scopes)
-        return read_cursor(next(filter(None, cursors), ""))
+    def _committed_cursor(self) -> str:
+        """Return the cursor that the runtime committed last, empty if there is none."""
+        return next(filter(None, map(self._context.positions.get, self._scopes)), "")
 
-    async def _save_progress(self, progress: Progress) -> None:
+    async def _save_progress(self, mailbox: Mailbox, newest: int) -> None:
         """Save how far the mailbox was read, unless that is the committed position."""
-        if progress != self._committed_progress():
-            cursor = f"{progress.validity}:{progress.uid}"
+        cursor = f"{mailbox.validity}:{newest}"
+        if cursor != self._committed_cursor():
             await self._progress_file.write(f"{cursor} {self._bot.scope}\n")
 
-    async def _read_new(self, mailbox: Mailbox, progress: Progress, admit: Admit) -> Progress:
-        """Process new mails and due retries, one at a time, by UID; return the new progress."""
-        for uid in sorted({*await mailbox.newer(progress.uid), *self._retries}):
+    async def _read_new(self, mailbox: Mailbox, newest: int, admit: Admit) -> int:
+        """Process new mails and due retries, one at a time, by UID; return the newest one."""
+        for uid in sorted({*await mailbox.newer(newest), *self._retries}):
             if self._retries.get(uid, (0, 0.0))[1] <= self._monotonic():
                 fetched = await self._fetch(mailbox, uid)
                 while fetched is not None and not await self._process(mailbox, fetched, admit):
                     await self._context.clock.sleep(STORE_RETRY_S)
-            progress = replace(progress, uid=max(uid, progress.uid))
-        return progress
+            newest = max(uid, newest)
+        return newest
 
     async def _fetch(self, mailbox: Mailbox, uid: int) -> Fetched | None:
         """Return a mail; None if it was deleted, or if the server does not deliver it now.
@@ -278,11 +276,12 @@ class EmailChannel:
 
     async def _notify_once(self, kind: str, person: str) -> None:
         """Notify operators about a person, once until the bot answers that person again."""
-        if not self._caps.has_notified(kind, person):
+        key = (identity.digest(person), kind)
+        if key not in self._caps.notified:
             count = self._settings.sender_per_hour
             notice = NOTICES[kind].about(channel=self.name, sender=person, count=count)
             await self._context.tell(notice)
-            self._caps.note_notified(kind, person)
+            self._caps.notified[key] = True
             await self._save_counts()
 
     async def _save_counts(self) -> None:
@@ -292,14 +291,11 @@ class EmailChannel:
 
     async def _bot_with_key(self) -> Bot:
         """Return the account with the key of the codes, which is created once and stored."""
-        async with self._key_lock:
-            if not self._bot.key:
-                key = await self._key_file.read()
-                key = key if _KEY.fullmatch(key) else token_hex(32)
-                await self._key_file.write(key)
-                # Last, for after a failure all of it is done again, which would double the counts.
-                self._caps.load(await self._counts_file.read(), self._now())
-                self._bot = replace(self._bot, key=bytes.fromhex(key))
+        if not self._bot.key:
+            key = await self._key_file.read()
+            key = key if _KEY.fullmatch(key) else self._new_key
+            await self._key_file.write(key)
+            self._bot = replace(self._bot, key=bytes.fromhex(key))
         return self._bot
 
     def _now(self) -> float:

@@ -15,7 +15,6 @@ import hmac
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from itertools import islice
 
 from channels._remote.cards import button_data, parse_button_data
 from channels._remote.incoming import Skipped
@@ -40,7 +39,6 @@ from zeroclaw import (
     parse_mail,
     plain_header,
     readable_page,
-    replace,
 )
 
 MAX_CHARS = 100_000
@@ -51,11 +49,12 @@ MAX_FILES = 20
 MAX_REASON_CHARS = 1_000
 MAX_ID_CHARS = 120
 """A longer Message-ID is replaced by its hash. Exchange's have 80."""
-_ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
+# Of visible characters, since answers contain it; any other is no id.
+_ID = re.compile(r"<\s*([!-;=?-~]{1,900})\s*>")
 # Visible characters, except those that end a quoted string or an id: IMAP searches contain the id.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OWN_ID = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)
-_HASHED = re.compile("#[0-9a-f]{20}")
+_HASHED_OR_NONE = re.compile("(?:#[0-9a-f]{20})?")
 _RETURNED = re.compile(r"(?im)^Message-ID:\s*<zc\.[\w-]*\.([0-9a-f]{20})([0-9a-f]{12})@")
 _RETURNED_TO = re.compile(r"(?im)^To:\s*<?([^<>\s]{1,254})")
 MAX_RETURNED = 5
@@ -155,7 +154,7 @@ def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decod
     """Decode a mail; `bot_texts` are texts of the bot's that it may quote without a mark."""
     mail = parse_mail(fetched.raw)
     settings = bot.settings
-    author = identity.author(mail.headers.get("from", ()), settings.plus_tags)
+    author = identity.author(mail, settings)
     if author is None:
         return Skipped(reason="not exactly one sender")
     bot_address = identity.normalised(settings.address, settings.plus_tags)
@@ -164,27 +163,26 @@ def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decod
     parent = parent_of(mail)
     if own_thread(parent.id, bot.domain) is not None:
         return Skipped(reason="it is our own")
-    verified = identity.is_vouched_for(author.id, mail.items, settings.authserv_id)
     cursor = f"{fetched.validity}:{fetched.uid}"
     keys = [f"uid:{settings.mailbox}:{cursor}"]
-    if verified and parent.id:
+    if author.verified and parent.id:
         keys.append(f"id:{identity.digest(author.id, parent.id)}")
     files = _files(mail, cursor) if len(fetched.raw) < settings.max_mail_bytes else ()
-    text, own_text = _texts(mail)
-    may_quote = verified and bool(parent.references) and not bot_texts and quotes.is_long(own_text)
-    own_text = quotes.without_repeats(own_text, bot_texts) if bot_texts else own_text
-    if match := _PRESS.search(parent.subject):
-        body = _press(match, own_text, bot, author.id)
+    text, own = _texts(mail)
+    own = quotes.without_repeats(own, bot_texts) if bot_texts else own
+    may_quote = author.verified and bool(parent.references) and quotes.is_long(own)
+    if match := _PRESS.search(plain_header(mail.header("subject"))):
+        body = _press(match, own, bot, author.id)
     else:
-        body = _body(parent.subject, text, own_text, is_first=not parent.references)
+        body = _body(parent.subject, text, own, is_first=not parent.references)
     envelope = Envelope(
         address=_chat(bot, author.id, _thread(parent, bot)),
-        sender=replace(author, verified=verified, display=plain_header(author.display)),
+        sender=author,
         dedup=tuple(keys),
         body=body,
         message=parent.id if is_plain_id(parent.id) else f"uid:{cursor}",
         position=Position(scope=bot.scope, cursor=cursor),
-        attachments=tuple(islice(files, MAX_FILES)),
+        attachments=tuple(files)[:MAX_FILES],
         sent_at=fetched.at,
         alone=True,
     )
@@ -209,10 +207,13 @@ def _chat(bot: Bot, sender: str, thread: str | None) -> Address:
 
 
 def parent_of(mail: Mail) -> Parent:
-    """Return the facts that an answer needs about a mail."""
+    """Return the facts that an answer needs about a mail.
+
+    The subject of an answer has no code, or each reply to the answer would be one to the card again.
+    """
     return Parent(
         id=next(iter(_ID.findall(mail.header("message-id"))), ""),
-        subject=plain_header(mail.header("subject"))[:500],
+        subject=_PRESS.sub("", plain_header(mail.header("subject")))[:500],
         references=_ids(mail, "references") or _ids(mail, "in-reply-to"),
     )
 
@@ -278,8 +279,7 @@ def own_thread(message_id: str, domain: str) -> str | None:
     if match is None or match[2].lower() != domain:
         return None
     thread = base64.urlsafe_b64decode(match[1] + "===").decode("utf-8", "replace")
-    is_thread = _HASHED.fullmatch(thread) is not None or is_plain_id(thread)
-    return thread if is_thread or not thread else None
+    return thread if _HASHED_OR_NONE.fullmatch(thread) or is_plain_id(thread) else None
 
 
 # --- the body ------------------------------------------------------------------------------------

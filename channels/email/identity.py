@@ -18,8 +18,8 @@ from hashlib import sha256
 
 import idna
 
-from channels.email import ADDRESS, PlusTags
-from zeroclaw import Sender
+from channels.email import ADDRESS, EmailSettings, PlusTags
+from zeroclaw import Mail, Sender, plain_header
 
 MAX_ADDRESS_CHARS = 254
 """RFC 5321, 4.5.3.1.3, without its angle brackets."""
@@ -28,6 +28,8 @@ _TOKEN = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)\\?"?|[()]|[^"()]+', re.DOTALL
 _COMMENT = re.compile(r"[()]|(?:[^()\\]|\\.)+|\\", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _DELIMITERS = re.compile(r"[\s=;]")
+# Spaces outside ASCII may be in an address, whose owner chooses them (RFC 6531, 3.3), so none ends a value.
+_OTHER_SPACES = re.compile(r"[^\S \t]")
 _VERDICTS = frozenset({"dmarc", "dkim", "spf"})
 _NAME = re.compile(r"(?<!\S)([^\s=]++)\s*+=\s*+")
 
@@ -37,20 +39,17 @@ _Result = tuple[str, str, Mapping[str, str]]
 """A method, its verdict, and its other properties."""
 
 
-def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | None:
-    """Return the author that a mail claims, unverified; None if From is not one plain address.
+def author(mail: Mail, settings: EmailSettings) -> Sender | None:
+    """Return the author of a mail, and whether our own server vouches for the address in From.
+
+    None if From is not one plain address.
 
     `Doe, Ann <ann@a.example>` without quotes is a list of two (RFC 5322, 3.6.2). Gmail refuses such mail
     (github.com/nodemailer/nodemailer/issues/973, read 2026-11), and servers differ in whose domain they
     check (github.com/msimerson/mail-dmarc/issues/87).
-
-    Args:
-        values: Every From header of the mail.
-        plus_tags: Whether `ann+x@` is another person than `ann@`.
     """
-    if len(values) != 1:
-        return None
-    pieces = _pieces(values[0])
+    values = [value for name, value in mail.headers if name == "from"]
+    pieces = _pieces(values[0]) if len(values) == 1 else []
     names = [text for text, is_quoted in pieces if is_quoted]
     # A quoted string is a name only before the brackets: `<ann"x"@a.example>` is not Ann.
     unquoted = "".join('"' if is_quoted else text for text, is_quoted in pieces)
@@ -58,9 +57,10 @@ def author(values: tuple[str, ...], plus_tags: PlusTags = "kept") -> Sender | No
     spec, closed, after = rest.partition(">")
     if bracket and (not closed or after.strip() or any(sign in before for sign in ",;:")):
         return None
-    address = normalised(spec if bracket else before, plus_tags)
-    name = " ".join((*names, before.replace('"', "").strip())).strip() if bracket else ""
-    return Sender(id=address, verified=False, display=name) if address else None
+    address = normalised(spec if bracket else before, settings.plus_tags)
+    name = plain_header(" ".join((*names, before.replace('"', "")))) if bracket else ""
+    is_verified = is_vouched_for(address, mail.headers, settings.authserv_id)
+    return Sender(id=address, verified=is_verified, display=name) if address else None
 
 
 def normalised(address: str, plus_tags: PlusTags = "kept") -> str:
@@ -152,7 +152,7 @@ def _pieces(value: str) -> list[Piece]:
 def _statements(pieces: Iterable[Piece]) -> list[str]:
     """Return the statements of a header; quoted text becomes part of the word around it."""
     texts = (_DELIMITERS.sub("_", text) or "_" if is_quoted else text for text, is_quoted in pieces)
-    return "".join(texts).split(";")
+    return _OTHER_SPACES.sub("_", "".join(texts)).split(";")
 
 
 def _results(statements: Iterable[str]) -> Iterator[_Result]:

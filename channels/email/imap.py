@@ -27,7 +27,7 @@ from aioimaplib.aioimaplib import Command, IMAP4ClientProtocol, Response, quoted
 
 from channels._remote.fields import utc_time
 from channels.email import decode
-from channels.email.identity import author, is_vouched_for
+from channels.email.identity import author
 from channels.email.logins import Login, Logins
 from channels.email.state import read_cursor
 from zeroclaw import Address, ChannelUnauthorized, ChannelUnavailable, parse_mail
@@ -74,14 +74,15 @@ class Protocol(IMAP4ClientProtocol):
 
     Attributes:
         new_mail: Set when the server announces new mail; `Mailbox.newer` clears it.
-        idling: Set when the server has begun or refused to idle; the library's own event stays set.
+        idling: Set when the server has begun or refused to idle; the library sets it for the first.
         lost: Set when the connection has ended.
         limit: The timeout of the pending or last wait, which ends with the connection.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.new_mail, self.idling, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.new_mail, self.lost = asyncio.Event(), asyncio.Event()
+        self.idling = self._idle_event = asyncio.Event()
         self.limit: asyncio.Timeout | None = None
         self._greeting: asyncio.Future[bytes] = loop.create_future()
 
@@ -123,8 +124,6 @@ class Protocol(IMAP4ClientProtocol):
         command = self.pending_sync_command
         if command is not None and command.name == "AUTHENTICATE":
             self.send("")
-        elif command is not None and command.name == "IDLE":
-            self.idling.set()
         super()._continuation(line)
 
 
@@ -250,16 +249,15 @@ class Mailbox:
         protocol = self._protocol
         # Like `IMAP4.idle_start`, without the three tasks that it leaves without an owner.
         command = Command("IDLE", protocol.new_tag())
-        if can_idle := "IDLE" in protocol.capabilities:
+        if "IDLE" in protocol.capabilities:
             protocol.pending_sync_command = command
             protocol.idling.clear()
             protocol.send(str(command))
             await self._within(protocol.idling.wait(), CONNECT_S)
-            can_idle = protocol.has_pending_idle_command()
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._within(protocol.new_mail.wait(), limit_s + 1)
-        if can_idle:
+        if protocol.has_pending_idle_command():  # the server may have refused or ended it
             protocol.idle_done()
             await self._within(command.wait(), CONNECT_S)
 
@@ -306,10 +304,9 @@ class Account:
             for uid in reversed(uids[-MAX_SEARCHED:]):
                 fetched = await mailbox.fetch(uid, max_bytes=MAX_HEADER_BYTES)
                 mail = parse_mail(fetched.raw if fetched else b"")
-                sender = author(mail.headers.get("from", ()), self._settings.plus_tags)
-                is_person = sender is not None and sender.id == to.chat
-                # Otherwise a forged mail could set the subject and the thread of our answer.
-                if is_person and is_vouched_for(to.chat, mail.items, self._settings.authserv_id):
+                sender = author(mail, self._settings)
+                # A forged mail could set the subject and the thread of our answer.
+                if sender is not None and sender.verified and sender.id == to.chat:
                     return decode.parent_of(mail)
         return first
 

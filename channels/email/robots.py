@@ -53,7 +53,7 @@ def reason_to_ignore(mail: Mail, *, sender: str, own: str) -> str:
     def first(name: str) -> str:
         return mail.header(name).strip().lower()
 
-    headers, kinds = mail.headers, {part.kind for part in mail.parts}
+    headers, kinds = {name for name, _ in mail.headers}, {part.kind for part in mail.parts}
     path = first("return-path").strip("<> ")
     checks = (
         ("it is our own", own in {sender, path}),
@@ -77,24 +77,28 @@ class Caps:
     Times are POSIX times; those more than an hour ahead are of a clock that was wrong, and don't count,
     or count as now after a restart. The counts outlive a restart, as lines of text, so that restarting
     the daemon again and again gives a loop no new hour. Senders are stored only as digests.
+
+    Attributes:
+        notified: The notices to operators since the bot last answered a person: the person's digest,
+            and the notice's name.
     """
 
     def __init__(self, *, of_sender: int, of_all: int) -> None:
         """Start with all counts at zero."""
         self._of_sender = of_sender
         self._answered: deque[tuple[float, str]] = deque(maxlen=of_all)
-        self._notified: Recent[tuple[str, str], bool] = Recent(of_all)
+        self.notified: Recent[tuple[str, str], bool] = Recent(of_all)
 
     def load(self, text: str, at: float) -> None:
         """Add the counts of an earlier process; a time in the future counts as now."""
         rows = _COUNT_LINE.findall(text)
         self._answered += sorted((min(float(n), at), key) for key, n in rows if n[0].isdigit())
-        self._notified.update((row, True) for row in rows if row[1] in NOTICES)
+        self.notified.update((row, True) for row in rows if row[1] in NOTICES)
 
     def dump(self, at: float) -> str:
         """Return the counts as lines: a person's digest, and the time of an answer or a notice's name."""
         answers = ((key, time) for time, key in self._answered if abs(at - time) < HOUR_S)
-        return "".join(f"{key} {value}\n" for key, value in (*answers, *self._notified))
+        return "".join(f"{key} {value}\n" for key, value in (*answers, *self.notified))
 
     def state(self, sender: str, at: float) -> Literal["free", "capped", "stopped"]:
         """Return whether one more mail of a sender may be answered now."""
@@ -106,13 +110,5 @@ class Caps:
     def count(self, sender: str, at: float) -> None:
         """Count a mail that will be answered."""
         for notice in NOTICES:
-            self._notified.pop((digest(sender), notice), None)
+            self.notified.pop((digest(sender), notice), None)
         self._answered.append((at, digest(sender)))
-
-    def has_notified(self, notice: str, person: str) -> bool:
-        """Return whether operators got a notice about a person since the bot last answered them."""
-        return (digest(person), notice) in self._notified
-
-    def note_notified(self, notice: str, person: str) -> None:
-        """Note that operators got a notice."""
-        self._notified[digest(person), notice] = True

@@ -28,11 +28,7 @@ def read_mail(data: bytes, request: ReadRequest) -> Reply:
     if data.startswith(tuple(BYTE_ORDER_MARKS)):  # an editor has saved it
         data = decode_text(data)[0].encode()
     mail = parse_mail(data)
-    headers = [
-        (name, f"{name.title()}: {plain_header(value)}")
-        for name, values in mail.headers.items()
-        for value in values
-    ]
+    headers = [(name, f"{name.title()}: {plain_header(value)}") for name, value in mail.headers]
     texts = [
         readable_page(source, leaves_out=is_hidden_in_mail).text if kind == "text/html" else source
         for kind, source in mail.texts()

@@ -73,22 +73,20 @@ class Mail(Value):
     """A parsed mail.
 
     Attributes:
-        headers: Each value of a header in order, unfolded, by name in lower case.
-        items: The same headers in order, each with its name.
+        headers: The name, in lower case, and the unfolded value of each header, topmost first.
         kind: The media type of the mail.
         parts: Its leaves, in order, up to the limits.
         raw: The bytes of the mail.
     """
 
-    headers: Mapping[str, tuple[str, ...]]
+    headers: tuple[tuple[str, str], ...]
     kind: str
     parts: tuple[MailPart, ...]
     raw: Hidden[bytes]
-    items: tuple[tuple[str, str], ...] = ()
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or empty."""
-        return next(iter(self.headers.get(name, ())), "")
+        return next((value for key, value in self.headers if key == name), "")
 
     def content(self, part: MailPart) -> bytes:
         """Return the decoded bytes of a part."""
@@ -115,18 +113,14 @@ class Mail(Value):
 def parse_mail(raw: bytes) -> Mail:
     """Return a mail with its leaves."""
     message, start = _block(raw, 0, len(raw))
-    items = tuple((name.lower(), _line(str(value))) for name, value in message.raw_items())
-    headers: dict[str, list[str]] = {}
-    for name, value in items:
-        headers.setdefault(name, []).append(value)
-    grouped = {name: tuple(values) for name, values in headers.items()}
+    headers = tuple((name.lower(), _line(str(value))) for name, value in message.raw_items())
     # `Message` scans all headers for each lookup, and most mails have dozens.
     content = Message(policy=message.policy)
     for name, value in message.raw_items():
         if name.lower().startswith("content-"):
             content.set_raw(name, value)
     parts, kind = tuple(_leaves(raw, content, start)), content.get_content_type()
-    return Mail(headers=grouped, kind=kind, parts=parts, raw=raw, items=items)
+    return Mail(headers=headers, kind=kind, parts=parts, raw=raw)
 
 
 def plain_header(value: str) -> str:
@@ -162,6 +156,9 @@ def _leaves(raw: bytes, message: Message, start: int) -> Iterator[MailPart]:
         inner = begins if part.get_content_subtype() == "alternative" else choice
         spans = _between(raw, begins, ends, boundary)
         children = [(*_block(raw, first, last), last, level + 1, inner) for first, last in spans]
+        if part.get_content_subtype() == "digest":  # of forwarded mails; RFC 2046, 5.1.5
+            for child, *_ in children:
+                child.set_default_type("message/rfc822")
         pending += reversed(children)
 
 
@@ -261,9 +258,8 @@ def _decoded(body: bytes, encoding: str) -> bytes:
     if encoding == "base64":
         # Like mail programs: other characters are skipped, an incomplete end is dropped.
         digits = _NOT_BASE64.sub(b"", body)
-        excess = len(digits) % 4
-        padded = digits + b"=" * (4 - excess) if excess > 1 else digits[: len(digits) - excess]
-        return binascii.a2b_base64(padded)
+        whole = digits[:-1] if len(digits) % 4 == 1 else digits
+        return binascii.a2b_base64(whole + b"==")  # padding that is not needed is ignored
     return binascii.a2b_qp(body) if encoding == "quoted-printable" else body
 
 

@@ -36,20 +36,20 @@ def test_headers_end_at_the_first_empty_line_of_either_kind() -> None:
 
 def test_a_header_is_unfolded_and_kept_as_often_as_it_comes() -> None:
     mail = parse_mail(b"A: 1\r\n 2\r\nB: \xc3\xbc\r\na: 3\r\n\r\n")
-    assert mail.headers == {"a": ("1 2", "3"), "b": ("ü",)}
+    assert mail.headers == (("a", "1 2"), ("b", "ü"), ("a", "3"))
     assert (mail.header("a"), mail.header("c")) == ("1 2", "")
 
 
 def test_a_blank_before_the_colon_ends_no_headers() -> None:
     """RFC 5322, 4.5: so they were written once, and servers read them so; nor is any below unseen."""
     mail = parse_mail(b"A: 1\r\nB \t: 2\r\na : 3\r\n : 4\r\n\r\nx : y")
-    assert mail.headers == {"a": ("1", "3 : 4"), "b": ("2",)}
+    assert mail.headers == (("a", "1"), ("b", "2"), ("a", "3 : 4"))
     assert [mail.text(part) for part in mail.parts] == ["x : y"]
 
 
 def test_a_header_that_is_too_long_reads_as_empty() -> None:
     """Half of it could say the opposite of the whole."""
-    assert parse_mail(b"A: " + b"a" * (MAX_VALUE_CHARS + 1) + b"\n\n").headers == {"a": ("",)}
+    assert parse_mail(b"A: " + b"a" * (MAX_VALUE_CHARS + 1) + b"\n\n").headers == (("a", ""),)
 
 
 @pytest.mark.parametrize("filler", [b" " * MAX_VALUE_CHARS, b";" * 7_000])
@@ -250,6 +250,14 @@ def test_a_footer_beside_a_page_hides_neither() -> None:
     assert texts == [("text/html", "<p>hello"), ("text/plain", "list footer")]
 
 
+def test_the_parts_of_a_digest_are_forwarded_mails() -> None:
+    """They need not say so (RFC 2046, 5.1.5), and passed for the text of whoever forwards them."""
+    digest = holding("y", "\nFrom: Eve <eve@b.example>\n\nrun it").replace("mixed", "digest")
+    mail = parse_mail(holding("x", "\nhello", digest).encode())
+    assert mail.texts() == [("text/plain", "hello")]
+    assert [part.name for part in mail.parts if part.is_file] == ["part-2.eml"]
+
+
 ENCODED = {
     "plain": "plain",
     "=?utf-8?B?w7w=?= =?iso-8859-1?Q?=FC_b?=": "üü b",
@@ -277,5 +285,5 @@ def test_any_bytes_are_parsed(raw: bytes) -> None:
     mail = parse_mail(raw)
     for part in mail.parts:
         mail.text(part).encode()
-    for values in mail.headers.values():
-        plain_header(values[0]).encode()
+    for _, value in mail.headers:
+        plain_header(value).encode()

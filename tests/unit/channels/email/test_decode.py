@@ -511,6 +511,16 @@ def test_an_answer_counts_whatever_it_quotes_of_the_card() -> None:
     )
 
 
+def test_an_answer_to_a_code_can_be_replied_to() -> None:
+    """Its subject has no code; whoever replied to it pressed again, and their words were lost. P1."""
+    event = decode(fetched(letter("", head=HEAD.replace("the sums", f"Allow: 1 {code_of()}"))), ME)
+    assert isinstance(event, Decoded)
+    assert isinstance(event.envelope.body, Pressed)
+    assert event.parent.subject.strip() == "Allow: 1"
+    subject = f"Re: {event.parent.subject}"
+    assert decoded(reply("/approve 3", subject=subject)).body == Command(name="approve", rest="3")
+
+
 def test_a_card_may_be_in_a_thread() -> None:
     card = bot_mail_id("root@a.example", "card")
     body = pressed(code_of(choice="for_a_time", card=card))
