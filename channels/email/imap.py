@@ -323,9 +323,11 @@ class Account:
         return await asyncio.to_thread(_file_of, fetched.raw, int(number)) if fetched else None
 
     async def aclose(self) -> None:
-        """Cut every connection; safe twice."""
+        """Cut every connection, and wait for a requested token; safe twice."""
         for mailbox in tuple(self._open):
             await mailbox.aclose()
+        async with self._logins.renewal_lock:
+            pass
 
 
 async def connect(logins: Logins) -> Mailbox:

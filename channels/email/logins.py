@@ -54,6 +54,7 @@ class Logins:
     Attributes:
         channel: The name in the configuration.
         settings: The user and the servers.
+        renewal_lock: Held while a token is requested, which goes on when the login is cancelled.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Logins:
             message = f"`{channel}`: the password is not set, or has a line break"
             raise ChannelUnauthorized(message)
         self._token_file, self._now = TextFile(directory, "refresh-token"), now
-        self._renewal_lock = asyncio.Lock()
+        self.renewal_lock = asyncio.Lock()
         self._tls: SSLContext | None = None
         self._token, self._expires_at, self._refresh_line = "", 0.0, ""
 
@@ -97,15 +98,7 @@ class Logins:
         if password := self._secrets.get("password"):
             yield Login(username=username, secret=password)
             return
-        async with self._renewal_lock:
-            now = self._now()
-            is_new = not self._token or now >= self._expires_at
-            if is_new:
-                await self._renew(now)
-            token = self._token
-            if self._refresh_line:
-                with suppress(ChannelUnavailable):  # a full disk; the next login writes it again
-                    await self._token_file.write(self._refresh_line)
+        token, is_new = await asyncio.shield(self._current_token())
         try:
             yield Login(username=username, secret=token, is_token=True)
         except ChannelUnauthorized as error:
@@ -114,6 +107,21 @@ class Logins:
                 raise
             message = f"{error}; it did before, so the next attempt requests another"
             raise ChannelUnavailable(message) from error
+
+    async def _current_token(self) -> tuple[str, bool]:
+        """Return the token, and whether it is new.
+
+        It is not cancelled with the login: the server may accept the refresh token only once, and its
+        answer holds the next one.
+        """
+        async with self.renewal_lock:
+            now = self._now()
+            if is_new := not self._token or now >= self._expires_at:
+                await self._renew(now)
+            if self._refresh_line:
+                with suppress(ChannelUnavailable):  # a full disk; the next login writes it again
+                    await self._token_file.write(self._refresh_line)
+            return self._token, is_new
 
     async def _renew(self, now: float) -> None:
         """Request a token; an error contains the status and code of a refusal, never its text."""

@@ -1,5 +1,6 @@
 """An OAuth server that issues access tokens, and introspects them for dovecot."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -25,6 +26,8 @@ class TokenServer:
         issued: The issued tokens, in order.
         active: The tokens that are valid.
         answer: In place of a token: a status and a body, or None to cut the connection.
+        asked: Set by a request for a token.
+        may_answer: Cleared to hold back the answers to these requests.
     """
 
     user: str
@@ -35,6 +38,11 @@ class TokenServer:
     issued: list[str] = field(default_factory=list[str])
     active: set[str] = field(default_factory=set[str])
     answer: tuple[int, bytes] | None = (200, b"")
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.may_answer.set()
 
     async def handle(self, request: Request) -> Answer:
         form = dict(parse_qsl(request.body.decode()))
@@ -44,7 +52,10 @@ class TokenServer:
         if request.path != "/token" or request.method != "POST":
             return NOTHING_HERE
         self.requests.append(form)
-        return self._answer_to(form)
+        answer = self._answer_to(form)
+        self.asked.set()
+        await self.may_answer.wait()
+        return answer
 
     def _answer_to(self, form: Mapping[str, str]) -> Answer:
         if self.answer is None:

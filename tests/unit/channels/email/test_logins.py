@@ -176,6 +176,26 @@ async def test_a_check_takes_no_refresh_token_from_the_daemon(
     assert [request["refresh_token"] for request in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
 
 
+async def test_a_cancelled_login_loses_no_refresh_token(
+    place: EmailPlace, tokens: TokenServer
+) -> None:
+    """The server took the token, and its answer is the only one that holds the next. P1."""
+    tokens.rotates = True
+    tokens.may_answer.clear()
+    channel = channel_of(place, ManualClock())
+    async with asyncio.TaskGroup() as group:
+        sending = group.create_task(sent(place, channel, "one"))
+        await tokens.asked.wait()
+        sending.cancel()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(channel.aclose())
+        tokens.may_answer.set()
+    channel = channel_of(place, ManualClock())
+    await sent(place, channel, "two")
+    await channel.aclose()
+    assert [request["refresh_token"] for request in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
+
+
 async def test_a_refresh_token_received_while_the_disk_is_full_is_not_lost(
     place: EmailPlace, tokens: TokenServer
 ) -> None:
