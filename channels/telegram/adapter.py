@@ -128,16 +128,15 @@ class TelegramChannel:
         """Return the length in UTF-16 units."""
         return render.measure(rendered)
 
-    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
-        """Post a message; in a group it is a reply to the message that it answers."""
+    async def send(self, to: Address, outgoing: Outgoing | OutgoingFile) -> MessageRef:
+        """Post a message or a file; in a group it is a reply to the message that it answers."""
         reply_to = "" if to.direct else outgoing.reply_to or ""
         return await self._post(to, from_outgoing(outgoing), reply_to=reply_to)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
-        """Post a file; in a group it is a reply to the message that it answers."""
+        """Post a file that is not too large."""
         check_size(self.name, len(file.content), CAPABILITIES.max_file_bytes)
-        reply_to = "" if to.direct else file.reply_to or ""
-        return await self._post(to, from_outgoing(file), reply_to=reply_to)
+        return await self.send(to, file)
 
     def mark(self, to: Address) -> str:
         """Return the newest known id of the chat's counter as a mark."""

@@ -122,12 +122,6 @@ def name_of(user: Json) -> str:
 # --- quotes and forwards -------------------------------------------------------------------------
 
 
-def with_context(message: Json, content: str, bot_id: int) -> str:
-    """Return a text after the notes about its origin and the message that it replies to."""
-    notes = lead(message, bot_id)
-    return f"{notes}{content}" if content else notes.rstrip()
-
-
 def lead(message: Json, bot_id: int) -> str:
     """Return the notes before a text: its origin if forwarded, and the message that it replies to."""
     return f"{_forward_note(message)}{_reply_note(message, bot_id)}"

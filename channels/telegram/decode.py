@@ -19,6 +19,7 @@ from channels.telegram.contents import (
     continues,
     covered_text,
     entities,
+    lead,
     may_be_rest,
     may_quote_others,
     name_of,
@@ -26,7 +27,6 @@ from channels.telegram.contents import (
     quoted_files,
     stands_alone,
     text_of,
-    with_context,
 )
 from zeroclaw import (
     Address,
@@ -233,7 +233,9 @@ def _body(message: Json, content: str, bot: Bot) -> Said:
 
 
 def _with_notes(message: Json, content: str, bot: Bot) -> str:
-    return with_context(message, _without_mention(content, bot), bot.id)
+    """Return a text after the notes about its origin and the message that it replies to."""
+    notes, words = lead(message, bot.id), _without_mention(content, bot)
+    return f"{notes}{words}" if words else notes.rstrip()
 
 
 def _without_mention(content: str, bot: Bot) -> str:
