@@ -131,6 +131,13 @@ def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
     assert envelope.message == "uid:7:42"
 
 
+def test_an_id_that_no_header_can_hold_is_none() -> None:
+    """Encoded with it, the other ids of an answer would be read by no program."""
+    event = decode(fetched(letter(more="References: <\u00fc@a.example> <r@a.example> <\x01@b>")), ME)
+    assert isinstance(event, Decoded)
+    assert event.parent.references == ("r@a.example",)
+
+
 def test_our_own_mails_are_skipped() -> None:
     """Even if a list or another server changed their From, path and marks."""
     our_head = HEAD.replace("one@a.example", bot_mail_id(None))
