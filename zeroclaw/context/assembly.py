@@ -350,7 +350,6 @@ def shares(inputs: RequestInputs, assembled: Assembled) -> Mapping[str, int]:
     for part in inputs.parts:
         sizes[part.name] += of_part(part.text, assembled.cache)
     sizes["summary"] = of_part(inputs.summary, assembled.cache)
-    sizes["messages"] = sizes["results"] = 0
     for message in assembled.messages[1:]:
         name = "results" if isinstance(message, ToolMessage) else "messages"
         sizes[name] += assembled.cache.sizes[message]

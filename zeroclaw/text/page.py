@@ -286,7 +286,7 @@ class _Reader(Struct, kw_only=True):
             case "title":
                 self.in_title = True
             case "br":
-                self.newlines, self.space = min(self.newlines + 1, 2), False
+                self.newlines = min(self.newlines + 1, 2)
             case "li":
                 self.lead = "- "
             case "td" | "th":
@@ -307,7 +307,6 @@ class _Reader(Struct, kw_only=True):
         """Start a new line where a block begins or ends."""
         if tag in _BLOCKS:
             self.newlines = max(self.newlines, 2 if tag in _APART else 1)
-            self.space = False
 
     def _end_skipped(self, tag: str) -> None:
         """Handle an end tag while skipping; one that browsers would ignore must not reveal anything."""
