@@ -40,6 +40,12 @@ def summary_request(
     return compaction.question_messages(summary_question(summary, WINDOW), left_out, max_tokens)
 
 
+def test_a_question_without_room_is_its_task_alone() -> None:
+    """The lines that do not fit are left out one after the other, and then it ends."""
+    task, lines = summary_request(talk(3, 4), max_tokens=0)
+    assert (task.content != "", lines.content) == (True, "")
+
+
 def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
     """Of what the window leaves beside the answer, the prompt and the tools (S3-09)."""
     turns = next(n for n in range(1, 99) if heavy(talk(n, 4)))

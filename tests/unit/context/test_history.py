@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.context.history import (
     FILES_STAY,
+    SHORT_CHARS,
     in_one_line,
     prepare_request_messages,
     with_file_parts,
@@ -24,6 +25,7 @@ from zeroclaw.message import (
     ToolMessage,
     UserMessage,
 )
+from zeroclaw.value import replace
 
 SYSTEM = SystemMessage(content="You are a helpful weather assistant.")
 USER = UserMessage(content="What's the weather in NYC and London?")
@@ -215,6 +217,8 @@ def test_a_stale_result_is_one_line_above_its_receipt() -> None:
     )
     assert (shown.tool_call_id, shown.tool_name) == (result.tool_call_id, result.tool_name)
     assert in_one_line(shown, reader="read_result") == shown
+    brief = replace(result, content="x" * SHORT_CHARS)
+    assert in_one_line(brief, reader="read_result") == brief
 
 
 def test_without_a_reader_or_a_receipt_nothing_is_promised() -> None:
