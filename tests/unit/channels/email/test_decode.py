@@ -133,7 +133,9 @@ def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
 
 def test_an_id_that_no_header_can_hold_is_none() -> None:
     """Encoded with it, the other ids of an answer would be read by no program."""
-    event = decode(fetched(letter(more="References: <\u00fc@a.example> <r@a.example> <\x01@b>")), ME)
+    event = decode(
+        fetched(letter(more="References: <\u00fc@a.example> <r@a.example> <\x01@b>")), ME
+    )
     assert isinstance(event, Decoded)
     assert event.parent.references == ("r@a.example",)
 
