@@ -38,7 +38,7 @@ from zeroclaw.inbound.commands.forget import OPEN
 from zeroclaw.inbound.conversations import POINTERS
 from zeroclaw.message import NO_USAGE, AssistantMessage, UserMessage
 from zeroclaw.retention.collect import collect
-from zeroclaw.retention.erase import AGAIN_S
+from zeroclaw.retention.erase import AGAIN_S, TRIES
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import journal_without
 from zeroclaw.retention.tables import TABLES
@@ -609,6 +609,22 @@ async def test_a_running_turn_is_stopped_first(world: World) -> None:
         assert "tulip" not in await stored_text(world)
         assert await house.rows(RowKind.TURN) == ()
         assert world.poke.runs == []
+
+
+async def test_an_erasure_waits_for_a_tool_that_can_not_be_cancelled(world: World) -> None:
+    """What it returns would be stored after everything else was removed."""
+    world.burn.hold = asyncio.Event()
+    world.model.will(asks_for(("burn", '{"a": "tulip"}')))
+    async with world.running() as house:
+        await house.say("burn the tulip", "ben")
+        await house.press()
+        await forget(house, "ben")
+        await house.advance(TRIES)
+        assert "tulip" in await stored_text(world)
+        world.burn.hold.set()
+        await house.advance(AGAIN_S)
+        assert world.burn.ended == 1
+        assert "tulip" not in await stored_text(world)
 
 
 async def test_in_a_shared_chat_only_the_persons_own_words_are_erased(world: World) -> None:

@@ -129,6 +129,16 @@ async def test_an_approvers_export_omits_the_chat_whose_call_they_approved(world
     assert ("said", "Ada", "/approve 2") not in await exported(world, "ben")
 
 
+async def test_a_denial_is_exported_with_its_reason(world: World) -> None:
+    world.model.will(POKE, says("well"))
+    async with world.running() as house:
+        await house.say("poke")
+        await house.press("deny_with_reason", reason="not today")
+    assert [text for kind, _, text in await exported(world, "ada") if kind == "approval"] == [
+        "poke: poke ['a']: denied (not today)"
+    ]
+
+
 async def test_a_person_is_found_by_name_and_by_id(world: World) -> None:
     """All their private chats, those that `/new` ended too, and no one else's."""
     async with world.running() as house:

@@ -10,6 +10,7 @@ from contextlib import aclosing, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from threading import Event
 from weakref import ref
 
 import pytest
@@ -19,6 +20,7 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.unit.stores.sqlite.groups import (
     CONVERSATION,
     Gate,
+    before_work,
     claim,
     counters_on_disk,
     grouped,
@@ -198,6 +200,29 @@ async def test_a_commit_that_is_cancelled_before_its_turn_is_not_written(tmp_pat
     await store.aclose()
 
     assert await counters_on_disk(tmp_path) == {}
+
+
+async def test_a_commit_that_is_cancelled_while_it_is_written_harms_no_other(
+    tmp_path: Path,
+) -> None:
+    """It is on disk; the answer that nobody waits for is dropped."""
+    loop, cancelled, faults = asyncio.get_running_loop(), Event(), list[object]()
+    loop.set_exception_handler(lambda _, context: faults.append(context))
+
+    def cancel_first(statement: str) -> None:
+        if statement == "COMMIT":
+            loop.call_soon_threadsafe(given_up.cancel)
+            loop.call_soon_threadsafe(cancelled.set)
+            cancelled.wait()
+
+    async with before_work(tmp_path, lambda it: it.set_trace_callback(cancel_first)) as store:
+        async with asyncio.TaskGroup() as group:
+            given_up = group.create_task(store.commit(chore(counter("a"))))
+        await store.commit(chore(counter("b")))
+
+    assert given_up.cancelled()
+    assert faults == []
+    assert await counters_on_disk(tmp_path) == {"a": b"1", "b": b"1"}
 
 
 # --- claims ---------------------------------------------------------------------------------------
