@@ -71,9 +71,9 @@ def button_data(approval: ApprovalId, choice: Choice) -> str:
 
 def parse_button_data(data: str) -> tuple[ApprovalId, Choice] | None:
     """Parse the data of a pressed button; None if it is not an approval button."""
-    code, colon, approval = data.partition(":")
+    code, _, approval = data.partition(":")
     choice = _CHOICES.get(code)
-    return (ApprovalId(approval), choice) if choice and colon and approval else None
+    return (ApprovalId(approval), choice) if choice and approval else None
 
 
 def split_code(text: str) -> list[str]:

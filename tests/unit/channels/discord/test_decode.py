@@ -234,6 +234,8 @@ def test_an_edit_carries_its_version() -> None:
     [
         (message(), ME, "an edit by a bot or without an author"),
         (message(author=BOT, edited_timestamp="1"), ME, "an edit by a bot or without an author"),
+        (message(id="", edited_timestamp="1"), ME, "an edit by a bot or without an author"),
+        (message(channel_id="", edited_timestamp="1"), ME, "an edit by a bot or without an author"),
         (message(content="", edited_timestamp="1"), ME, "an edit without text"),
         (in_server(edited_timestamp="1"), OFF, "an edit without text"),
     ],
@@ -280,7 +282,7 @@ def test_a_deletion_counts_as_the_writers() -> None:
     event = decode.deleted({"id": "1", "channel_id": "20", "guild_id": "3"}, ME, "7", {})
     assert isinstance(event, Envelope)
     assert event.body == Deleted(message="1")
-    assert (event.address, event.sender.id) == (SERVER, "7")
+    assert (event.address, event.sender) == (SERVER, Sender(id="7", verified=True))
     skipped = decode.deleted({"id": "1", "channel_id": "20"}, ME, "", {})
     assert skipped == Skipped(reason="a deletion of an unknown message")
 

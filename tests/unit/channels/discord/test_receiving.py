@@ -502,6 +502,29 @@ async def test_a_message_with_late_link_previews_is_still_its_writers() -> None:
     assert rig.bodies()[1:] == [Deleted(message=str(message.id))]
 
 
+async def test_the_bots_own_role_is_known_from_its_server() -> None:
+    """People choose it in place of the bot's name."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        role = {"id": "5", "tags": {"bot_id": str(rig.discord.bot)}}
+        async with rig.bot():
+            rig.discord.dispatch("GUILD_CREATE", {"id": "1", "roles": [role]})
+            told = {
+                "id": "9",
+                "type": 0,
+                "channel_id": str(general),
+                "guild_id": "1",
+                "content": "<@&5> hi",
+            }
+            author = {"id": str(ann.id), "username": "ann"}
+            rig.discord.dispatch(
+                "MESSAGE_CREATE", {**told, "author": author, "mention_roles": ["5"]}
+            )
+            ann.says(general, f"<@{rig.discord.bot}> hello")
+            await rig.desk.holds(1)
+    assert rig.desk.stored[0].message == "9"
+
+
 async def test_messages_purged_by_a_moderator_are_each_deleted() -> None:
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")

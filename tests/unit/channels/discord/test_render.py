@@ -24,9 +24,11 @@ def test_markdown_that_discord_reads_itself_is_unchanged() -> None:
 
 
 def test_a_table_is_a_block_with_aligned_columns() -> None:
-    """Ideographs take two columns; a short row is filled."""
-    table = "before\n| a | name |\n|---|:-:|\n| 1 | 中文 |\n| 22 |\nafter"
-    assert body(table) == ("before\n```\na   name\n--  ----\n1   中文\n22\n```\nafter")
+    """Ideographs take two columns; a short row is filled, and a long one loses nothing."""
+    table = "before\n| a | name |\n|---|:-:|\n| 中文 | 1 |\n| 22 |\n| 3 | 4 | 5 |\nafter"
+    assert body(table) == (
+        "before\n```\na     name\n----  ----  -\n中文  1\n22\n3     4     5\n```\nafter"
+    )
 
 
 def test_a_pipe_in_code_separates_no_cells() -> None:
@@ -40,6 +42,7 @@ def test_a_pipe_in_code_separates_no_cells() -> None:
         "| a |\nno rule",
         "| a |",
         "| " + "x" * 61 + " |\n|---|",
+        "| a |\n|---|\n| " + "x" * 61 + " |",
         "|" + " a |" * 21 + "\n|---|",
         "| a |\n|---|" + "\n| b |" * 200,
     ],

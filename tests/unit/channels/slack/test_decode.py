@@ -399,10 +399,12 @@ def test_each_button_is_a_choice(action: str, choice: str) -> None:
 
 
 def test_a_card_in_a_thread_has_the_address_of_the_thread() -> None:
+    """No message of its channel is read back because of a press."""
     container = {"channel_id": "C1", "message_ts": LATER, "thread_ts": TS}
     found = decode.pressed(press(container=container), ME)
     assert isinstance(found, Decoded)
     assert found.envelope.address == thread(TS)
+    assert found.envelope.position is None
 
 
 @pytest.mark.parametrize(

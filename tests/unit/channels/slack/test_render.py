@@ -141,7 +141,10 @@ def test_a_card_that_is_too_long_has_its_calls_in_a_file() -> None:
         text = cards.card_text(card)
         assert all(shown.arguments in text and shown.hash8 in text for shown in card.calls)
         assert len(cards.summary(Outcome(card=card, endings=()))) < cards.MAX_CHARS
-    assert f"/approve {2 * cards.MAX_ROWS - 1}" in texts(cards.view(Outcome(card=many, endings=())))
+    shown = texts(cards.view(Outcome(card=many, endings=())))
+    assert f"/approve {cards.MAX_ROWS}`" not in shown
+    assert f"/approve {cards.MAX_ROWS + 1}" in shown
+    assert f"/approve {2 * cards.MAX_ROWS - 1}" in shown
 
 
 def test_a_card_with_a_file_shows_the_ending_of_a_call() -> None:
