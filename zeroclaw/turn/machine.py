@@ -268,8 +268,9 @@ def _calling(state: Calling, event: signals.Event) -> Step:
         case entries.BatchAppended():
             return _on_batch_appended(state, event)
         case entries.AnswerTaken(approval=approval, result=result) if isinstance(state, Confirming):
-            return _continue_batch(state, slots.answered(state.batch, approval, result))
-        case entries.Gated() if isinstance(state, Executing):
+            batch = slots.answered(state.batch, approval, result)
+            return (state, ()) if batch == state.batch else _continue_batch(state, batch)
+        case entries.Gated() if isinstance(state, Executing) and not slots.is_gated(state.batch):
             batch = slots.gated(state.batch, event.verdicts)
             if slots.pending(batch):
                 # A person would not notice text that is added above the request.
@@ -298,16 +299,11 @@ def _on_call_finished(state: Executing, event: entries.CallFinished) -> Step:
     if batch == state.batch:
         return state, ()
     progress = replace(state.progress, usage=state.progress.usage + event.usage)
-    if _reached_limit(progress) is not None:
-        # The turn ends with this step, so it starts no further call.
-        return replace(state, progress=progress, batch=batch), ()
     return _continue_batch(replace(state, progress=progress), batch)
 
 
 def _continue_batch(state: Calling, batch: Batch) -> Step:
     """Start the calls that may start now; append the batch once it is complete."""
-    if batch == state.batch:
-        return state, ()
     batch, actions = slots.launched(batch)
     if slots.is_complete(batch):
         results = signals.AppendBatch(results=slots.results(batch))
@@ -342,15 +338,9 @@ def _on_batch_appended(state: Calling, event: entries.BatchAppended) -> Step:
 def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
     if not slots.is_gated(state.batch):
         return state, (signals.GateBatch(calls=tuple(slot.call for slot in state.batch.slots)),)
-    if slots.is_complete(state.batch):
-        results = signals.AppendBatch(results=slots.results(state.batch))
-        return state, (results,)
     batch, unknown = slots.revived(state.batch, rerun)
-    batch, actions = slots.launched(batch)
-    effects: list[signals.Effect] = [signals.RecordUnknown(action=action) for action in unknown]
-    if actions:
-        effects.append(signals.CheckCalls(actions=actions))
-    return Executing(progress=state.progress, batch=batch), tuple(effects)
+    continued, effects = _continue_batch(state, batch)
+    return continued, (*(signals.RecordUnknown(action=action) for action in unknown), *effects)
 
 
 # --- ending --------------------------------------------------------------------------------------

@@ -123,6 +123,9 @@ def test_a_denied_sequential_call_does_not_slow_the_others() -> None:
     """Only calls that may run count for the order (S1-22)."""
     no = Denied(action=action("b"), result=result("no"))
     assert gated(allowed("a"), no, allowed("c"))[1] == (check("a", "c"),)
+    by_a_person = replace(asked("b"), sequential=True)
+    asking = gated(allowed("a"), by_a_person, allowed("c"))
+    assert run(asking, refused("b"))[1] == (check("a", "c"),)
 
 
 ASKED = entries.Gated(at=AT, verdicts=(asked("a"),))
@@ -339,6 +342,8 @@ LATE: list[tuple[State, Event]] = [
     (ASKING, granted("unknown")),
     (ANSWERED, granted("a")),
     (ANSWERED, refused("a")),
+    (run((ASKING, ()), refused("a"), refused("b"))[0], refused("b")),
+    (gated(denied("a"))[0], entries.Gated(at=AT, verdicts=(denied("a"),))),
 ]
 
 
