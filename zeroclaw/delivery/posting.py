@@ -104,7 +104,7 @@ async def _send_part(sender: Reconciler, item: rows.TextPost, content: Markdown)
             item,
             refs=(*item.refs[:position], outcome.value, *item.refs[position:]),
             done=item.done if is_old else item.done + 1,
-            posted=None if item.turn is None else rows.posted(item) + 1,
+            posted=rows.posted(item) + 1,
         )
     return _retry_plain(sender, item, outcome)
 

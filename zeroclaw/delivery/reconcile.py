@@ -273,12 +273,7 @@ class Reconciler(Struct, eq=False, kw_only=True):
         if old is not None and account.capabilities.can_delete:
             async with account.permitted(new.address, message=new.message):
                 changed = await account.delete(new)
-        elif (
-            old is None
-            and content != post.repeat
-            and not isinstance(content, Card)
-            and account.capabilities.can_edit
-        ):
+        elif old is None and not isinstance(content, Card) and account.capabilities.can_edit:
             async with account.permitted(new.address, message=new.message):
                 changed = await account.edit(new, content)
         match changed:

@@ -82,7 +82,7 @@ async def _end(
     key = services.ids.ulid()
     # From the plan that was committed; the caller announces the row once the draft is closed.
     final_post: list[tuple[Put, str]] = []
-    draft_is_unshown = drafted is not None and not drafted.is_begun and not drafted.inherited
+    draft_is_unshown = drafted is not None and not drafted.is_begun
 
     async def plan(reads: Reads) -> Transition:
         stopped = await approvals.stop(reads, result.approvals, result.by)
