@@ -113,8 +113,7 @@ class InboundContext(Struct, frozen=True, kw_only=True):
             return commit if result.writes else None, result
 
         committed = await transact(self.store, planned)
-        if committed.writes:
-            self.announce(committed)
+        self.announce(committed)
         return committed
 
     def note(
