@@ -69,9 +69,6 @@ class Leases:
         Concurrent callers wait for the one that leases: a second lease would invalidate the first,
         and the first holder would think the conversation lost.
         """
-        fence = self._fences.get(conversation)
-        if fence is not None:
-            return fence
         async with self._locks.setdefault(conversation, asyncio.Lock()):
             fence = self._fences.get(conversation)
             if fence is None:
