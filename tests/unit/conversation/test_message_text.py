@@ -66,6 +66,7 @@ WORDS = " ".join(["word"] * 819)  # 4,094 units
         # Between two words: the next one had no room.
         (WORDS, "word again", " "),
         (WORDS[:-1], "another", " "),
+        ("one\n" + "a b " * 1000 + "end", "x" * 100 + " more", " "),
         # The next word had room, so a better place was taken.
         ("first.\n\n" + "a b " * 800 + "end.", "Next one", "\n\n"),
         ("one\n" + "a b " * 1000 + "end", "next\nlast", "\n"),
@@ -74,6 +75,8 @@ WORDS = " ".join(["word"] * 819)  # 4,094 units
         # Between two sentences of a paragraph: the next one had no room.
         ("One.\n\n" + "a b " * 1000 + "end.", "Next " * 30 + "is it.\n\nMore.", " "),
         ("One.\n\n" + "a b " * 1000 + "end.", "Next " * 30, " "),
+        # The next sentence had room, though what follows it had not.
+        ("One.\n\n" + "a b " * 1000 + "end.", "Next. " + "More " * 30, "\n\n"),
         ("One\n" + "a b " * 1000 + "end", "Next " * 30, "\n"),
         # Nothing was trimmed.
         ("x" * 4000 + "\n", "next", ""),

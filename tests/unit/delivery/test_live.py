@@ -526,7 +526,13 @@ async def test_a_draft_is_at_rest_when_its_newest_text_stands() -> None:
         handle.show("a note")
         await handle.at_rest()
         assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a"), (12, "a note")]
+        for text in ("an answer", "an answer that its final shows"):
+            handle.show(text)
         await handle.close()
+        async with asyncio.TaskGroup() as group:
+            resting = group.create_task(handle.at_rest())
+            await asyncio.sleep(0)
+            assert resting.done()
 
 
 async def test_only_the_first_message_shows_what_it_answers() -> None:

@@ -276,6 +276,8 @@ async def test_pending_lists_who_waits(world: World) -> None:
         assert house.texts()[-1] == (
             '- `1` `chat:mallory` ("Mallory") wants to talk to this bot, open until 13:00:00 UTC'
         )
+        await house.say("/pending", room="lobby")
+        assert house.texts(room="lobby")[-1] == "Nothing waits for an answer."
         await house.advance(3600)
         await house.say("/pending")
         assert house.texts()[-1] == "Nothing waits for an answer."

@@ -118,6 +118,29 @@ async def test_an_edit_keeps_what_a_message_brought_along(world: World) -> None:
         assert world.model.asked() == ["user: > an alert\n\nlook this up"]
 
 
+async def test_an_edit_takes_the_place_of_words_that_were_spelled_out(world: World) -> None:
+    """Nothing of what the message said before is read."""
+    busy(world, "collect")
+    async with world.running() as house:
+        await house.event(Said(text="> an alert\n\nlook\u200b tihs up", own="look\u200b tihs up"))
+        await house.edit("p1", "look this up")
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: look this up"]
+
+
+async def test_a_stop_while_messages_are_collected_ends_their_turn(world: World) -> None:
+    """The turn learns of what came before it began (P1)."""
+    busy(world, "collect")
+    held = asyncio.Event()
+    world.model.will((held, *says("to one")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("/stop")
+        await house.advance(WINDOW_S)
+        assert house.texts() == ["_Stopped by Ada._"]
+        assert await house.states() == ["stopped", "answered"]
+
+
 async def test_a_halt_holds_collected_messages(world: World) -> None:
     """It waits for `/resume` like everything else, and is answered then (P1)."""
     busy(world, "collect")

@@ -14,8 +14,23 @@ from zeroclaw.delivery.rows import OUTBOX, ApprovalCard
 from zeroclaw.envelope import ApprovalId, ItemId
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.receipt import detach
 from zeroclaw.store import Commit, Delete, DurablePoint, Query, RowKind
+from zeroclaw.turn.session import read_history
 from zeroclaw.value import replace
+
+
+async def test_a_call_that_a_person_denied_has_a_receipt(world: World) -> None:
+    """The model can prove that it did not run, like every other outcome (P7)."""
+    world.model.will(asks_for(("poke", "{}")))
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press("deny")
+        [row] = await house.rows(RowKind.APPROVAL)
+        assert row.conversation is not None
+        [issued] = (await read_history(world.store, row.conversation)).receipts
+        result = world.model.requests[-1].messages[-1].content
+        assert (issued.outcome, issued.token) == ("denied", detach(result)[1])
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from tests.unit.turn.parts import (
     stored,
     streaming,
 )
+from zeroclaw.context.offers import Loaded
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
@@ -481,6 +482,12 @@ def test_the_end_is_enough_where_a_summary_and_what_it_left_are_in_it() -> None:
     assert found is not None
     assert found.receipts == ()
     assert found.loaded.tools == ("look_1", "look_2")
+
+
+def test_what_was_loaded_outlives_the_entries_that_a_summary_stands_for() -> None:
+    """Its own entry says what that was, for nothing before it is read (K12)."""
+    summed = entries.Compacted(summary="s", kept=1, at=AT, tools=("look",), skills=("cook",))
+    assert fold([opened(), summed]).loaded == Loaded(tools=("look",), skills=("cook",))
 
 
 def test_what_a_summary_stands_for_is_not_tried_again() -> None:

@@ -196,6 +196,21 @@ async def test_thoughts_that_were_taken_for_the_answer_are_no_part_of_it(world: 
     assert [answer.content for answer in answers] == ["An animal."]
 
 
+async def test_thoughts_within_an_answer_take_nothing_of_it_back(world: World) -> None:
+    """They stay with it for the provider, which may ask for them again."""
+    thought = ReasoningDelta(text="hm", details=("{}",))
+    world.model.will((TextDelta(text="An "), thought, *asks_for(("look", "{}"), saying="animal.")))
+    async with world.running() as house:
+        await house.say("what is a lobster?")
+    [answer] = [
+        message
+        for message in world.model.requests[-1].messages
+        if isinstance(message, AssistantMessage)
+    ]
+    assert answer.content == "An animal."
+    assert (answer.reasoning, answer.reasoning_details) == ("hm", ("{}",))
+
+
 async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
     """Neither in the chat nor in the history (P6)."""
     taken_back = ReasoningDelta(text="Okay, a lobster.", takes_back=True)
