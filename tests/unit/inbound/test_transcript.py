@@ -7,8 +7,9 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.conversation.inbox import INBOX, item_put
-from zeroclaw.envelope import Attachment, Said
-from zeroclaw.store import PAGE, RowKind
+from zeroclaw.delivery.rows import TextPost, outbox_row
+from zeroclaw.envelope import Attachment, CheckedReceipt, Said
+from zeroclaw.store import PAGE, Commit, DurablePoint, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
 
@@ -110,3 +111,15 @@ async def test_a_card_shows_how_it_ended(world: World) -> None:
         [card] = [item for item in await house.transcript() if item.kind == "card"]
         assert card.outcome is not None
         assert card.outcome.endings == ()
+
+
+async def test_an_answer_is_read_with_the_receipts_that_it_quotes(world: World) -> None:
+    """They are no part of its text, and prove the same wherever it is read (P7)."""
+    async with world.running() as house:
+        at = world.clock.now()
+        proven = CheckedReceipt(token="t", tool="look", summary="", outcome="ok", at=at)
+        said = TextPost(address=house.place(), text="I looked.", receipts=(proven,))
+        row = outbox_row(world.ids.ulid(), said, state="delivered")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(row,)))
+        [seen] = await house.transcript()
+        assert (seen.text, seen.receipts) == ("I looked.", (proven,))
