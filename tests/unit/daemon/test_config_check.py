@@ -528,6 +528,7 @@ ALL_TIED = TIED.replace('", "l', '", "terminal:operator", "l')
         (NOT_SELF + CHANNELS + FAR, "`terminal:operator`, `web:operator` and"),
         (NOT_SELF + CHANNELS + FAR + WEB_ONLY, "`terminal:operator`, `web:operator` and"),
         (NOT_SELF + CHANNELS + FAR + TIED, "put `terminal:operator` and"),
+        (NOT_SELF + CHANNELS + "enabled = false\n" + FAR, "put `web:operator` and"),
         (NOT_SELF + CHANNELS + FAR + ALL_TIED, ""),
     ],
 )

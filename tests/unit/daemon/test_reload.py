@@ -207,6 +207,28 @@ def test_a_changed_secret_waits_for_a_restart_too() -> None:
     )
 
 
+async def test_a_reload_names_the_secrets_that_wait(world: World) -> None:
+    """Once each, even if the key changed as well as its value."""
+    async with world.running() as house:
+        start = house.parts.start
+        keys = ("provider.api_key", "provider.attempts")
+
+        def with_secrets(value: str, attempts: int) -> Start:
+            secrets = dict.fromkeys(keys, value)
+            provider = ProviderSettings(attempts=attempts)
+            return replace(
+                start,
+                config=world.config.model_copy(update={"provider": provider}),
+                checked=replace(start.checked, secrets=secrets),
+                places=replace(start.places, config=Path("/config.toml")),
+            )
+
+        old = replace(with_secrets("old", 3), reread=lambda: with_secrets("new", 2))
+        parts = replace(house.parts, start=old)
+        reloaded = await Reloader(parts, house.services.revocation).reload()
+        assert reloaded.waiting == ("provider.attempts", "provider.api_key")
+
+
 def checked_with(secret: str, *channels: str) -> CheckedConfig:
     """A configuration whose every secret is this one."""
 
