@@ -286,6 +286,11 @@ async def test_without_a_file_a_reload_says_so(world: World) -> None:
         with pytest.raises(Refused, match=NO_FILE):
             await Reloader(parts, house.services.revocation).reload()
         assert house.parts.settings.config.autonomy == "supervised"
+        house.services.reloader.foundation = parts
+        house.hooks.reload.set()
+        await house.settle()
+        await house.say("one")
+        assert house.texts()[-1] == "ok"
 
 
 async def test_a_signal_reloads_too(world: World) -> None:
