@@ -363,9 +363,6 @@ class Menu(Value):
     typed: Mapping[Language, str] = field(default_factory=dict[Language, str])
 
 
-NO_MENU = Menu()
-
-
 # --- the context of an adapter, and the manifest of its package -------------------------------------
 
 
@@ -436,25 +433,6 @@ class Refusals(Counter[str]):
             self._log(self._event, reason=why, count=count, level=self._level)
 
 
-async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
-    """Return None; the default where sent files are not stored."""
-    return None
-
-
-async def never_off_the_record(_address: Address) -> bool:
-    """Return False; the default where no chat can be off the record."""
-    return False
-
-
-async def tell_nobody(_sentence: Localized) -> None:
-    """Do nothing; the default where there are no operators."""
-
-
-def admits_everybody(_sender: str) -> bool:
-    """Return True; the default where there are no strangers."""
-    return True
-
-
 S = TypeVar("S")
 
 
@@ -496,14 +474,14 @@ class ChannelContext(Value):
     mount: Mount
     log: Log
     positions: Mapping[str, str]
-    account: str = ""
+    account: str
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
-    directory: Path | None = None
-    sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file
-    is_off_the_record: Callable[[Address], Awaitable[bool]] = never_off_the_record
-    menu: Menu = NO_MENU
-    tell: Callable[[Localized], Awaitable[None]] = tell_nobody
-    admits: Callable[[str], bool] = admits_everybody
+    directory: Path | None
+    sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]]
+    is_off_the_record: Callable[[Address], Awaitable[bool]]
+    menu: Menu
+    tell: Callable[[Localized], Awaitable[None]]
+    admits: Callable[[str], bool]
 
     def settings_as(self, model: type[S]) -> S:
         """Return the settings, which must be an instance of `model`."""

@@ -23,7 +23,7 @@ from tests.contract.channel_suite import (
     noting,
     receiving,
 )
-from tests.fakes.bare_context import NoMount, no_log, no_transcript
+from tests.fakes.bare_context import bare_context, no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -54,15 +54,13 @@ def discord_context(
     positions: Mapping[str, str] | None = None,
     log: Log = no_log,
 ) -> ChannelContext:
-    return ChannelContext(
-        name="discord",
-        settings=settings.model_copy(update={"api_base_url": discord.url}),
+    return bare_context(
+        "discord",
+        settings.model_copy(update={"api_base_url": discord.url}),
         secrets={"token": discord.token},
         clock=clock,
-        mount=NoMount(),
         log=log,
-        positions=positions or {},
-        transcript=no_transcript,
+        positions=positions,
     )
 
 

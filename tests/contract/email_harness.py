@@ -28,7 +28,7 @@ from tests.contract.channel_suite import (
     receiving,
 )
 from tests.emulators.mail.relay import A_MAIL, Relay, relayed
-from tests.fakes.bare_context import NoMount, no_log, no_transcript
+from tests.fakes.bare_context import bare_context, no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -74,16 +74,14 @@ def email_context(
     directory: Path | None = None,
     account: str = "",
 ) -> ChannelContext:
-    return ChannelContext(
-        name="email",
-        settings=settings,
+    return bare_context(
+        "email",
+        settings,
         secrets={"password": PASSWORD},
         clock=clock,
-        mount=NoMount(),
         log=log,
         positions=positions,
         account=account,
-        transcript=no_transcript,
         directory=directory,
     )
 

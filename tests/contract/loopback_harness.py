@@ -13,7 +13,7 @@ from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.platform import Platform
 
 from tests.contract.channel_suite import Adapter, Standing, nothing_to_open, noting, receiving
-from tests.fakes.bare_context import NoMount, no_log, no_transcript
+from tests.fakes.bare_context import bare_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -30,16 +30,7 @@ PERSON = "ann"
 
 
 def loopback_context(platform: Platform, name: str = "loopback") -> ChannelContext:
-    return ChannelContext(
-        name=name,
-        settings=platform.settings,
-        secrets={},
-        clock=ManualClock(),
-        mount=NoMount(),
-        log=no_log,
-        positions={},
-        transcript=no_transcript,
-    )
+    return bare_context(name, platform.settings)
 
 
 @dataclass(kw_only=True)

@@ -23,7 +23,7 @@ from tests.contract.channel_suite import (
     receiving,
     telling,
 )
-from tests.fakes.bare_context import NoMount, no_log, no_transcript
+from tests.fakes.bare_context import bare_context, no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -55,16 +55,14 @@ def slack_context(
     account: str = "",
     log: Log = no_log,
 ) -> ChannelContext:
-    return ChannelContext(
-        name="slack",
-        settings=settings.model_copy(update={"api_base_url": slack.url}),
+    return bare_context(
+        "slack",
+        settings.model_copy(update={"api_base_url": slack.url}),
         secrets={"bot_token": BOT, "app_token": APP},
         clock=clock,
-        mount=NoMount(),
         log=log,
-        positions=positions or {},
+        positions=positions,
         account=account,
-        transcript=no_transcript,
     )
 
 

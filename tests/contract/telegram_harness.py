@@ -25,7 +25,7 @@ from tests.contract.channel_suite import (
     receiving,
     telling,
 )
-from tests.fakes.bare_context import NoMount, no_log, no_transcript
+from tests.fakes.bare_context import bare_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -46,15 +46,11 @@ AGAIN_S = 1.0
 def telegram_context(
     telegram: Emulator, clock: ManualClock, settings: TelegramSettings = SETTINGS
 ) -> ChannelContext:
-    return ChannelContext(
-        name="telegram",
-        settings=settings.model_copy(update={"api_base_url": telegram.url}),
+    return bare_context(
+        "telegram",
+        settings.model_copy(update={"api_base_url": telegram.url}),
         secrets={"token": telegram.token},
         clock=clock,
-        mount=NoMount(),
-        log=no_log,
-        positions={},
-        transcript=no_transcript,
     )
 
 

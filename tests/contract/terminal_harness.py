@@ -11,7 +11,7 @@ from channels._local import CAPABILITIES, LocalSettings
 from channels.terminal.adapter import STREAM, TerminalChannel
 from tests.contract.channel_suite import Adapter, Standing
 from tests.contract.web_harness import local_card
-from tests.fakes.bare_context import NoMount, no_log
+from tests.fakes.bare_context import NoMount, bare_context, no_log
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Address,
@@ -49,15 +49,8 @@ async def empty_transcript(address: Address, after: str) -> tuple[TranscriptItem
 
 
 def terminal_context(control: Control) -> ChannelContext:
-    return ChannelContext(
-        name="terminal",
-        settings=LocalSettings(),
-        secrets={},
-        clock=ManualClock(),
-        mount=OnSocket(control),
-        log=no_log,
-        positions={},
-        transcript=empty_transcript,
+    return bare_context(
+        "terminal", LocalSettings(), mount=OnSocket(control), transcript=empty_transcript
     )
 
 

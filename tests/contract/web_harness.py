@@ -12,7 +12,7 @@ import httpx
 from channels.web import CAPABILITIES, WebSettings
 from channels.web.adapter import WebChannel
 from tests.contract.channel_suite import Adapter, Standing
-from tests.fakes.bare_context import NoMount, no_log
+from tests.fakes.bare_context import NoMount, bare_context, no_log
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import Shown, Stream, following, visiting
@@ -75,14 +75,11 @@ class OnListener(NoMount):
 def web_context(
     listener: Listener, transcript: Transcript, clock: Clock, directory: Path | None = None
 ) -> ChannelContext:
-    return ChannelContext(
-        name="web",
-        settings=WebSettings(),
-        secrets={},
+    return bare_context(
+        "web",
+        WebSettings(),
         clock=clock,
         mount=OnListener(listener),
-        log=no_log,
-        positions={},
         transcript=transcript,
         directory=directory,
     )

@@ -18,7 +18,7 @@ from channels._local import LocalSettings
 from channels.web import WebSettings
 from tests.contract import test_provider
 from tests.contract.provider_implementations import Opener, Stage, ask
-from tests.fakes.bare_context import NoMount, no_log, no_transcript
+from tests.fakes.bare_context import bare_context
 from tests.fakes.context_requests import context_request
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.tcp_server import serving
@@ -30,7 +30,6 @@ from zeroclaw import (
     Card,
     CardCall,
     Channel,
-    ChannelContext,
     ChannelManifest,
     ChannelUnavailable,
     Command,
@@ -268,16 +267,7 @@ def irc(installed: Path) -> Callable[[int], Channel]:
     assert callable(make)
 
     def made(port: int) -> Channel:
-        context = ChannelContext(
-            name="irc",
-            settings=settings(server="127.0.0.1", port=port),
-            secrets={},
-            clock=ManualClock(),
-            mount=NoMount(),
-            log=no_log,
-            positions={},
-            transcript=no_transcript,
-        )
+        context = bare_context("irc", settings(server="127.0.0.1", port=port))
         return cast("Channel", make(context))
 
     return made

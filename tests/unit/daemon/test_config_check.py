@@ -5,17 +5,15 @@ import io
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tests.fakes.bare_context import no_transcript
+from tests.fakes.bare_context import bare_context
 from tests.fakes.house_parts import Facts
 from tests.fakes.installed import install
-from tests.fakes.manual_clock import ManualClock
-from zeroclaw.channel import ChannelContext
 from zeroclaw.cli.configuration import ask_platform
 from zeroclaw.cli.policy.show import offered_here
 from zeroclaw.config.model import Config
@@ -23,7 +21,6 @@ from zeroclaw.config.validate import parse
 from zeroclaw.daemon.config_check import ANSWERS, ARGUMENTS, SHIPPED, SUMMARISES, ChannelPart, check
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs
-from zeroclaw.mount import Hook
 from zeroclaw.tool import Tool
 from zeroclaw.tools.shell import ShellArguments
 
@@ -344,16 +341,7 @@ STORK = (
 
 def open_adapter(part: ChannelPart) -> object:
     """Return the adapter of a channel."""
-    context = ChannelContext(
-        name=part.name,
-        settings=part.settings,
-        secrets={},
-        clock=ManualClock(),
-        mount=NoMount(),
-        log=Facts(),
-        positions={},
-        transcript=no_transcript,
-    )
+    context = bare_context(part.name, part.settings, log=Facts())
     return part.make(context)
 
 
@@ -392,19 +380,6 @@ def test_a_kind_that_fails_to_declare_it_is_named(
     (tmp_path / f"{name}.py").write_text(PUBLIC.format(public=f"{name}:{function}"))
     install(tmp_path, monkeypatch, f"[zeroclaw.channels]\nstork = {name}:MANIFEST\n")
     assert faults_of("[channels.stork]\n")[0].startswith(fault)
-
-
-class NoMount:
-    """A mount that no test uses."""
-
-    def web(self, prefix: str, application: object) -> str:
-        return prefix
-
-    def stream(self, name: str, serve: object) -> None:
-        return None
-
-    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
-        return nullcontext()
 
 
 # --- secrets of channels -------------------------------------------------------------------------

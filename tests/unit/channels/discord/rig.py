@@ -13,7 +13,6 @@ from tests.contract.channel_suite import Desk, receiving
 from tests.contract.discord_harness import SETTINGS, discord_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Admit, Channel, ChannelContext, Menu, replace
-from zeroclaw.channel import NO_MENU
 
 
 class RecordingLog:
@@ -48,7 +47,7 @@ class Rig:
     clock: ManualClock
     desk: Desk = field(default_factory=Desk)
     log: RecordingLog = field(default_factory=RecordingLog)
-    menu: Menu = NO_MENU
+    menu: Menu = field(default_factory=Menu)
 
     def context(
         self, settings: DiscordSettings = SETTINGS, positions: Mapping[str, str] | None = None

@@ -29,7 +29,7 @@ from tests.contract.channel_words import (
     outgoing_file,
 )
 from tests.contract.slack_harness import SETTINGS, slack_context, standing
-from tests.fakes.bare_context import no_log, no_transcript
+from tests.fakes.bare_context import admits_everybody, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Accepted,
@@ -62,7 +62,6 @@ from zeroclaw import (
     TranscriptItem,
     replace,
 )
-from zeroclaw.channel import admits_everybody
 from zeroclaw.errors import StoreUnusable
 
 Transcript = Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]

@@ -10,7 +10,7 @@ from channels._local import LocalSettings
 from channels._local.decode import Message, RefusedPost
 from channels._local.feed import MAX_READERS, MAX_WAITING
 from channels.terminal.adapter import TerminalChannel
-from tests.fakes.bare_context import NoMount, no_log
+from tests.fakes.bare_context import NoMount, bare_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Accepted,
@@ -19,7 +19,6 @@ from zeroclaw import (
     Admit,
     Answered,
     Attachment,
-    ChannelContext,
     ChannelRejected,
     ChannelUnavailable,
     Duplicate,
@@ -122,16 +121,7 @@ class Place(NoMount):
             return self.transcript
 
         return TerminalChannel(
-            ChannelContext(
-                name="terminal",
-                settings=settings,
-                secrets={},
-                clock=self.clock,
-                mount=self,
-                log=no_log,
-                positions={},
-                transcript=transcript,
-            )
+            bare_context("terminal", settings, clock=self.clock, mount=self, transcript=transcript)
         )
 
 

@@ -15,20 +15,18 @@ from channels.web.adapter import WebChannel
 from channels.web.uploads import FETCHED_LIFETIME, LIFETIME, UploadRefused, Uploads
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.web_harness import Transcript, local_listener, web_context
-from tests.fakes.bare_context import NoMount, no_log
+from tests.fakes.bare_context import bare_context, never_off_the_record
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import following, visiting
 from zeroclaw import (
     Address,
     Attachment,
     Channel,
-    ChannelContext,
     ChannelRejected,
     ChannelUnavailable,
     Said,
     replace,
 )
-from zeroclaw.channel import never_off_the_record
 from zeroclaw.errors import StoreUnusable
 
 # Most open and close real sockets.
@@ -187,17 +185,7 @@ async def test_many_files_at_once_are_all_kept(tmp_path: Path) -> None:
 async def test_a_page_closed_during_an_upload_is_no_error(tmp_path: Path, path: str) -> None:
     """The partial upload is dropped, and no error is raised or logged."""
     uploads, desk = Uploads(tmp_path, ManualClock(), 100, never), Desk()
-    context = ChannelContext(
-        name="web",
-        settings=WebSettings(),
-        secrets={},
-        clock=ManualClock(),
-        mount=NoMount(),
-        log=no_log,
-        positions={},
-        transcript=Transcript(),
-        directory=tmp_path,
-    )
+    context = bare_context("web", WebSettings(), transcript=Transcript(), directory=tmp_path)
     channel = WebChannel(context)
     scope = {"type": "http", "method": "POST", "path": path, "headers": (), "query_string": b""}
     messages: list[dict[str, object]] = [
