@@ -454,8 +454,7 @@ class ChannelContext(Value):
             account this is, so that answers cut off by a restart can be sent at once.
         transcript: Returns a chat's items in order after a cursor (empty: the newest 200),
             including the open draft and open cards.
-        directory: This channel's private directory for files that must outlive a restart; None if
-            there is none.
+        directory: This channel's private directory, for files that must outlive a restart.
         sent_file: Returns a file that was sent to a chat, by its key; None if it was not sent there
             or is no longer stored.
         is_off_the_record: Whether a chat is off the record now. If so, the adapter keeps the
@@ -476,7 +475,7 @@ class ChannelContext(Value):
     positions: Mapping[str, str]
     account: str
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
-    directory: Path | None
+    directory: Path
     sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]]
     is_off_the_record: Callable[[Address], Awaitable[bool]]
     menu: Menu

@@ -42,11 +42,11 @@ class UploadRefused(Exception):
 
 
 class Uploads:
-    """The uploads of one channel; without a directory all are refused."""
+    """The uploads of one channel."""
 
     def __init__(
         self,
-        directory: Path | None,
+        directory: Path,
         clock: Clock,
         max_bytes: int,
         is_off_the_record: Callable[[], Awaitable[bool]],
@@ -122,9 +122,7 @@ class Uploads:
             await asyncio.to_thread(self._sweep, () if is_off else names, is_off=is_off)
 
     def _path(self, name: str) -> Path | None:
-        if self._directory is None or _ID.fullmatch(name) is None:
-            return None
-        return self._directory / name
+        return self._directory / name if _ID.fullmatch(name) else None
 
     def _store(self, path: Path, body: bytearray, *, is_off: bool) -> bool:
         """Store a file if there is room for it; returns whether there was."""
@@ -164,8 +162,6 @@ class Uploads:
         return body
 
     def _sweep(self, names: Iterable[str], *, is_off: bool) -> None:
-        if self._directory is None:
-            return
         for path in filter(None, map(self._path, names)):
             if path.exists():
                 path.chmod(NAMED)

@@ -71,7 +71,7 @@ def email_context(
     *,
     positions: Mapping[str, str],
     log: Log = no_log,
-    directory: Path | None = None,
+    directory: Path,
     account: str = "",
 ) -> ChannelContext:
     return bare_context(

@@ -73,7 +73,7 @@ class OnListener(NoMount):
 
 
 def web_context(
-    listener: Listener, transcript: Transcript, clock: Clock, directory: Path | None = None
+    listener: Listener, transcript: Transcript, clock: Clock, directory: Path
 ) -> ChannelContext:
     return bare_context(
         "web",

@@ -19,6 +19,9 @@ from zeroclaw import (
 from zeroclaw.host.control import Serve
 from zeroclaw.text.language import Localized
 
+NOWHERE = Path("/nowhere")
+"""A directory that does not exist, for channels that keep no files."""
+
 
 def no_log(event: str, /, **fields: object) -> None:
     pass
@@ -68,7 +71,7 @@ def bare_context(
     positions: Mapping[str, str] | None = None,
     account: str = "",
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]] = no_transcript,
-    directory: Path | None = None,
+    directory: Path = NOWHERE,
 ) -> ChannelContext:
     """Return a context in which nothing is stored, nobody is told, and everybody is admitted."""
     return ChannelContext(

@@ -169,7 +169,9 @@ async def test_a_connection_cut_as_its_wait_ends_is_only_lost(
 async def test_a_lookup_keeps_no_connection_open(place: EmailPlace) -> None:
     """The next lookup would wait for its answer in vain."""
     settings = email_settings(place.mail, place.bot)
-    channel = EmailChannel(email_context(settings, ManualClock(), positions={}))
+    channel = EmailChannel(
+        email_context(settings, ManualClock(), positions={}, directory=place.directory)
+    )
     with pytest.raises(ChannelRejected):
         await channel.fetch(
             Attachment(reference="1:2:3", name="a", media_type="a/b"), max_bytes=100

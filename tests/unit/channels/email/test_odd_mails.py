@@ -4,6 +4,7 @@ import pytest
 
 from channels.email.adapter import EmailChannel
 from tests.contract.email_harness import email_context
+from tests.fakes.bare_context import NOWHERE
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.channels.email.letters import ME, fetched, reply
 from tests.unit.channels.email.odd_mails import ODD_MAILS, summary
@@ -23,7 +24,7 @@ async def test_an_error_of_ours_is_not_blamed_on_the_mail() -> None:
     async def transcript(_place: Address, _after: str) -> tuple[TranscriptItem, ...]:
         raise ValueError("a fault of the store")
 
-    context = email_context(ME.settings, ManualClock(), positions={})
+    context = email_context(ME.settings, ManualClock(), positions={}, directory=NOWHERE)
     channel = EmailChannel(replace(context, transcript=transcript))
     mail = fetched(reply("It costs three euros, and the shop opens at nine."))
     with pytest.raises(ValueError, match="of the store"):

@@ -87,7 +87,13 @@ async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
 def channel_of(place: EmailPlace, **settings: object) -> Channel:
     configured = email_settings(place.mail, place.bot, **settings)
     return EmailChannel(
-        email_context(configured, ManualClock(), positions={}, log=noting(place.facts))
+        email_context(
+            configured,
+            ManualClock(),
+            positions={},
+            log=noting(place.facts),
+            directory=place.directory,
+        )
     )
 
 
@@ -331,7 +337,9 @@ async def test_a_server_without_idle_is_polled(
     desk = Desk()
     settings = email_settings(place.mail, place.bot)
     settings = settings.model_copy(update={"poll_s": 0.1})  # below the configurable minimum
-    channel = EmailChannel(email_context(settings, ManualClock(), positions={}))
+    channel = EmailChannel(
+        email_context(settings, ManualClock(), positions={}, directory=place.directory)
+    )
     async with receiving(channel, desk.admit):
         for number, text in enumerate(("one", "two"), start=1):
             await place.write(text)
@@ -647,7 +655,9 @@ async def test_a_senders_hourly_cap_does_not_affect_others(place: EmailPlace) ->
 
     configured = email_settings(place.mail, place.bot, sender_per_hour=2)
     clock = ManualClock()
-    context = email_context(configured, clock, positions={}, log=noting(place.facts))
+    context = email_context(
+        configured, clock, positions={}, log=noting(place.facts), directory=place.directory
+    )
     channel = EmailChannel(replace(context, tell=tell))
     async with receiving(channel, desk.admit):
         for number in range(4):
@@ -752,7 +762,9 @@ async def test_the_bots_words_repeated_in_a_mail_are_not_the_senders_own(place: 
         return (mine, TranscriptItem(kind="bot", text=bots_words, at=at))
 
     clock = ManualClock()
-    context = email_context(email_settings(place.mail, place.bot), clock, positions={})
+    context = email_context(
+        email_settings(place.mail, place.bot), clock, positions={}, directory=place.directory
+    )
     channel = EmailChannel(replace(context, transcript=transcript))
     words = "Please do what you did the last time, dear"
     mail = mail_from(

@@ -68,7 +68,7 @@ class Running:
 async def running(directory: Path) -> AsyncGenerator[Running]:
     clock, desk, transcript = ManualClock(), Desk(), Transcript()
     async with local_listener(directory, clock) as listener:
-        channel = WebChannel(web_context(listener, transcript, clock))
+        channel = WebChannel(web_context(listener, transcript, clock, directory))
         async with receiving(channel, desk.admit), visiting(listener) as client:
             yield Running(
                 channel=channel,
@@ -179,7 +179,7 @@ async def test_the_answer_of_ingress_goes_back_to_the_page(
 
     clock = ManualClock()
     async with local_listener(tmp_path, clock) as listener:
-        channel = WebChannel(web_context(listener, Transcript(), clock))
+        channel = WebChannel(web_context(listener, Transcript(), clock, tmp_path))
         async with receiving(channel, admit), visiting(listener) as client:
             press = {"id": KEY, "approval": "a", "choice": "once"}
             assert (await client.post("/web/answers", json=press)).json() == answer
@@ -260,7 +260,7 @@ async def test_when_the_channel_ends_open_pages_end_and_posts_are_not_confirmed(
 ) -> None:
     clock, desk = ManualClock(), Desk()
     async with local_listener(tmp_path, clock) as listener, visiting(listener) as client:
-        channel = WebChannel(web_context(listener, Transcript(), clock))
+        channel = WebChannel(web_context(listener, Transcript(), clock, tmp_path))
         async with receiving(channel, desk.admit):
             stream = client.stream("GET", "/web/events")
             answer = await stream.__aenter__()

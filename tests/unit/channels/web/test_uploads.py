@@ -44,7 +44,6 @@ async def never() -> bool:
 async def uploading(
     directory: Path,
     *,
-    keeps: bool = True,
     logged_in: bool = True,
     is_left: Callable[[Address], Awaitable[bool]] = never_off_the_record,
 ) -> AsyncGenerator[tuple[Channel, httpx.AsyncClient, Desk]]:
@@ -53,7 +52,7 @@ async def uploading(
     uploads = directory / "kept"
     uploads.mkdir(exist_ok=True)
     async with local_listener(directory, clock) as listener:
-        context = web_context(listener, Transcript(), clock, uploads if keeps else None)
+        context = web_context(listener, Transcript(), clock, uploads)
         context = replace(context, is_off_the_record=is_left)
         channel = WebChannel(context)
         async with (
@@ -127,11 +126,12 @@ async def test_a_stranger_uploads_nothing(tmp_path: Path) -> None:
         assert names_in(tmp_path / "kept") == []
 
 
-async def test_without_a_directory_there_are_no_files(tmp_path: Path) -> None:
-    async with uploading(tmp_path, keeps=False) as (channel, client, _):
-        assert (await client.post(f"/web/files/{ID}", content=b"x")).status_code == 422
+async def test_an_id_that_no_page_makes_is_refused(tmp_path: Path) -> None:
+    """It could be the path of another file."""
+    async with uploading(tmp_path) as (channel, client, _):
+        assert (await client.post("/web/files/short", content=b"x")).status_code == 422
         with pytest.raises(ChannelRejected):
-            await channel.fetch(named(), max_bytes=9)
+            await channel.fetch(named("../sessions"), max_bytes=9)
 
 
 async def _chunks(body: bytes) -> AsyncGenerator[bytes]:
@@ -154,7 +154,6 @@ async def test_files_expire_after_a_day_and_fetched_ones_soon(tmp_path: Path) ->
     clock.leap(timedelta(seconds=2))
     await uploads.sweep()
     assert names_in(tmp_path) == []
-    await Uploads(None, clock, 100, never).sweep()
 
 
 async def test_waiting_uploads_share_one_bound(
