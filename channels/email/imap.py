@@ -326,8 +326,7 @@ class Account:
         """Cut every connection, and wait for a requested token; safe twice."""
         for mailbox in tuple(self._open):
             await mailbox.aclose()
-        async with self._logins.renewal_lock:
-            pass
+        await self._logins.aclose()
 
 
 async def connect(logins: Logins) -> Mailbox:

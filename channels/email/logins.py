@@ -54,7 +54,6 @@ class Logins:
     Attributes:
         channel: The name in the configuration.
         settings: The user and the servers.
-        renewal_lock: Held while a token is requested, which goes on when the login is cancelled.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class Logins:
             message = f"`{channel}`: the password is not set, or has a line break"
             raise ChannelUnauthorized(message)
         self._token_file, self._now = TextFile(directory, "refresh-token"), now
-        self.renewal_lock = asyncio.Lock()
+        self._renewal: asyncio.Task[tuple[str, bool]] | None = None
         self._tls: SSLContext | None = None
         self._token, self._expires_at, self._refresh_line = "", 0.0, ""
 
@@ -98,7 +97,13 @@ class Logins:
         if password := self._secrets.get("password"):
             yield Login(username=username, secret=password)
             return
-        token, is_new = await asyncio.shield(self._current_token())
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._current_token())  # noqa: TID251  `aclose` waits
+            # So that the error of one whose logins were all cancelled is not logged.
+            self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
+        # It is not cancelled with the login: the server may accept the refresh token only once, and
+        # its answer holds the next one.
+        token, is_new = await asyncio.shield(self._renewal)
         try:
             yield Login(username=username, secret=token, is_token=True)
         except ChannelUnauthorized as error:
@@ -108,20 +113,20 @@ class Logins:
             message = f"{error}; it did before, so the next attempt requests another"
             raise ChannelUnavailable(message) from error
 
-    async def _current_token(self) -> tuple[str, bool]:
-        """Return the token, and whether it is new.
+    async def aclose(self) -> None:
+        """Wait for a requested token, so that it is stored."""
+        if self._renewal is not None:
+            await asyncio.wait((self._renewal,))
 
-        It is not cancelled with the login: the server may accept the refresh token only once, and its
-        answer holds the next one.
-        """
-        async with self.renewal_lock:
-            now = self._now()
-            if is_new := not self._token or now >= self._expires_at:
-                await self._renew(now)
-            if self._refresh_line:
-                with suppress(ChannelUnavailable):  # a full disk; the next login writes it again
-                    await self._token_file.write(self._refresh_line)
-            return self._token, is_new
+    async def _current_token(self) -> tuple[str, bool]:
+        """Return the token, and whether it is new."""
+        now = self._now()
+        if is_new := not self._token or now >= self._expires_at:
+            await self._renew(now)
+        if self._refresh_line:
+            with suppress(ChannelUnavailable):  # a full disk; the next login writes it again
+                await self._token_file.write(self._refresh_line)
+        return self._token, is_new
 
     async def _renew(self, now: float) -> None:
         """Request a token; an error contains the status and code of a refusal, never its text."""

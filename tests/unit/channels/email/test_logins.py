@@ -8,6 +8,7 @@ import pytest
 
 from channels.email import EmailSettings, smtp
 from channels.email.adapter import EmailChannel, check
+from channels.email.logins import Logins
 from tests.contract.channel_suite import Desk, noting, receiving
 from tests.contract.email_harness import (
     EmailPlace,
@@ -188,12 +189,34 @@ async def test_a_cancelled_login_loses_no_refresh_token(
         await tokens.asked.wait()
         sending.cancel()
     async with asyncio.TaskGroup() as group:
-        group.create_task(channel.aclose())
+        closing = group.create_task(channel.aclose())
+        assert await place.mail.mails(place.ann) == []
+        assert not closing.done()
         tokens.may_answer.set()
     channel = channel_of(place, ManualClock())
     await sent(place, channel, "two")
     await channel.aclose()
     assert [request["refresh_token"] for request in tokens.requests] == [REFRESH_TOKEN, "refresh-1"]
+
+
+async def test_cancelled_logins_leave_one_request(place: EmailPlace, tokens: TokenServer) -> None:
+    """Else each would ask a server that is down, one after the other, before the next login."""
+    tokens.answer = (503, b"")
+    tokens.may_answer.clear()
+    logins = Logins("email", settings(place), SECRETS, place.directory)
+
+    async def log_in() -> None:
+        async with logins.lend():
+            pass
+
+    async with asyncio.TaskGroup() as group:
+        both = [group.create_task(log_in()), group.create_task(log_in())]
+        await tokens.asked.wait()
+        for task in both:
+            task.cancel()
+    tokens.may_answer.set()
+    await logins.aclose()
+    assert len(tokens.requests) == 1
 
 
 async def test_a_refresh_token_received_while_the_disk_is_full_is_not_lost(
