@@ -268,8 +268,8 @@ class EmailChannel:
     def _is_counted(self, mail: Decoded) -> bool:
         """Return whether a mail counts towards the caps; the first answer to a card does not.
 
-        People have only the codes that the bot gave them, and no cap may delay an approval. A robot
-        that replies to the result would send the same code again, which counts.
+        People have only the codes that the bot gave them, and no cap may delay an approval. The same
+        code again counts, for a robot may send it without end.
         """
         b = mail.envelope.body
         return not isinstance(b, Pressed) or button_data(b.approval, b.choice) in self._pressed

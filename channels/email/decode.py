@@ -49,8 +49,7 @@ MAX_FILES = 20
 MAX_REASON_CHARS = 1_000
 MAX_ID_CHARS = 120
 """A longer Message-ID is replaced by its hash. Exchange's have 80."""
-# Of visible characters, since answers contain it; any other is no id.
-_ID = re.compile(r"<\s*([!-;=?-~]{1,900})\s*>")
+_ID = re.compile(r"<\s*([^<>\s]{1,900})\s*>")
 # Visible characters, except those that end a quoted string or an id: IMAP searches contain the id.
 _SAFE = re.compile(r"[!#-;=?-\[\]-~]+@[!#-;=?-\[\]-~]+")
 _OWN_ID = re.compile(r"zc\.((?:[\w-]{4})*(?:[\w-]{2,3})?)\.[^.@]*@([^@]*)", re.ASCII)

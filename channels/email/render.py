@@ -62,6 +62,8 @@ _POLICY = _Policy(mangle_from_=False)
 _SENT_POLICY = _POLICY.clone(linesep="\r\n", max_line_length=990)  # folding would break a long id
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SIGNATURE = re.compile(r"^-- (?=\r?$)", re.MULTILINE)
+# With any other id in it, a whole header would be an encoded word, which no program reads.
+_IN_HEADERS = re.compile("[!-~]+")
 _TYPE = re.compile(r"(?!multipart/|message/)[a-z]{1,20}/[a-z0-9.+-]{1,80}")
 # The parser takes quadratic time for some openers; an answer for people never has that many.
 _RISKY = re.compile(r"[\[*_`~<!]")
@@ -226,10 +228,11 @@ def mail(
     message["Subject"] = subject if subject.isascii() else Header(subject, "utf-8").encode()
     message["Date"] = format_datetime(at)
     message["Message-ID"] = f"<{message_id}>"
-    if parent.id:
+    if _IN_HEADERS.fullmatch(parent.id):
         message["In-Reply-To"] = f"<{parent.id}>"
-        first, *rest = (*parent.references, parent.id)
-        message["References"] = " ".join(f"<{id_}>" for id_ in (first, *rest[-MAX_REFERENCES:]))
+    ids = [f"<{id_}>" for id_ in (*parent.references, parent.id) if _IN_HEADERS.fullmatch(id_)]
+    if ids:
+        message["References"] = " ".join((ids[0], *ids[1:][-MAX_REFERENCES:]))
     message["Auto-Submitted"] = "auto-replied" if parent.id else "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
     return message.as_bytes(policy=_SENT_POLICY)

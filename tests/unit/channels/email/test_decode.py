@@ -131,13 +131,13 @@ def test_a_mail_without_an_id_belongs_to_the_chat_itself() -> None:
     assert envelope.message == "uid:7:42"
 
 
-def test_an_id_that_no_header_can_hold_is_none() -> None:
-    """Encoded with it, the other ids of an answer would be read by no program."""
-    event = decode(
-        fetched(letter(more="References: <\u00fc@a.example> <r@a.example> <\x01@b>")), ME
-    )
-    assert isinstance(event, Decoded)
-    assert event.parent.references == ("r@a.example",)
+def test_an_id_that_no_header_can_hold_is_one_all_the_same() -> None:
+    """By it the mail is recognised when it is read again, has a thread, and is a reply."""
+    first = decoded(letter(head=HEAD.replace("one@a.example", "one@\u043f\u043a")))
+    assert len(first.dedup) == 2
+    assert first.address.thread is not None
+    answer = decoded(letter("yes", more="References: <one@\u043f\u043a>"))
+    assert answer.body == Said(text="yes")
 
 
 def test_our_own_mails_are_skipped() -> None:

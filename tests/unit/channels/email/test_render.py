@@ -346,6 +346,15 @@ def test_long_ids_travel_as_they_are() -> None:
     assert f"<{long}> <{long}>".encode() in raw
 
 
+def test_an_id_that_no_header_can_hold_is_left_out() -> None:
+    """Encoded with it, the other ids would be read by no program."""
+    for odd in ("\u00fc@a.example", "\x01@a.example"):
+        raw = written(parent=Parent(id=odd, references=("r@a.example", odd)))
+        assert b"=?utf-8" not in raw
+        mail = read(raw)
+        assert (mail["In-Reply-To"], mail["References"]) == (None, "<r@a.example>")
+
+
 def test_ids_too_many_for_one_line_are_folded_between_them() -> None:
     ids = tuple(f"{'r' * 100}{number}@a.example" for number in range(20))
     raw = written(parent=Parent(id=ids[-1], references=ids[:-1]))
