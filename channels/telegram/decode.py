@@ -48,7 +48,7 @@ from zeroclaw import (
 Groups = Literal["off", "mentioned", "all"]
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*))?", re.DOTALL)
-_MENTION = re.compile(r"@(\w+)[\s,:]+(\S.*)", re.DOTALL)
+_MENTION = re.compile(r"@(\w+)(?:[,:]+\s*|\s+)(\S.*)", re.DOTALL)
 SHARED = "shared"
 """The scope of the message id counter that many chats share."""
 # Length of the longest ids of users and basic groups, with the sign; those of supergroups have one digit

@@ -205,6 +205,7 @@ def test_in_a_group_other_messages_are_skipped(fields: dict[str, object]) -> Non
         ("@Zero_Bot: what is it?", "what is it?"),
         ("@zero_bot\nwhat\n\nis it?", "what\n\nis it?"),
         ("@zero_bot,\u00a0what is it?", "what is it?"),
+        ("@zero_bot :wq is what?", ":wq is what?"),
         ("@zero_bot_2 what is it?", "@zero_bot_2 what is it?"),
         ("@zero_bot", "@zero_bot"),
         ("what is it, @zero_bot?", "what is it, @zero_bot?"),
