@@ -77,10 +77,11 @@ def card_arguments(
     if len(text) > room:
         return _too_large(len(text), room)
     hidden: list[str] = []
-    text = _json(_masked(arguments, redactor, hidden))
-    if redactor.finds(text, known_only=True):
-        reason = "it holds a secret in a form that a card can neither show nor name"
-        return Unshowable(reason=reason)
+    if redactor.finds(text, known_only=True):  # else there is nothing to mask, which costs more
+        text = _json(_masked(arguments, redactor, hidden))
+        if redactor.finds(text, known_only=True):
+            reason = "it holds a secret in a form that a card can neither show nor name"
+            return Unshowable(reason=reason)
 
     # A genuine text in another script also uses letters that look like no Latin one.
     is_disguise = all(letter in _TWINS for letter in _LOOKS_LATIN.findall(text))
