@@ -1,8 +1,7 @@
-"""Completes the commands in hints, so that a person can paste them into their shell.
+"""Completes the `zeroclaw` commands in hints, so that a person can paste them into their shell.
 
 In a checkout the program is in `.venv`, where no shell looks for it. And a command about the same
-daemon needs the `--config` and `--data-dir` of this one. After `pip install .` there may be no
-`.venv`, and packages belong into the environment of the interpreter that runs this.
+daemon needs the `--config` and `--data-dir` of this one.
 """
 
 import os
@@ -24,8 +23,6 @@ _FEWER_OPTIONS = {
 }
 """Commands that have only some of these options, or none."""
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
-_PYTHON = ".venv/bin/python"
-"""The interpreter in hints; that of a checkout after `make run`."""
 
 
 def noted_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:
@@ -77,15 +74,13 @@ def harmless(text: str) -> str:
 
 
 def copyable(text: str) -> str:
-    """Return a text in which every `zeroclaw …` and interpreter can be pasted into this shell."""
+    """Return a text in which every `zeroclaw …` can be pasted into this shell."""
 
     def completed(found: re.Match[str]) -> str:
         subcommand = found[1]
         is_complete = " --config " in subcommand or subcommand.endswith("--help")
         return found[0] if is_complete else f"`{command(subcommand)}`"
 
-    if _PYTHON not in sys.executable:
-        text = text.replace(_PYTHON, shlex.quote(sys.executable))
     return _COMMAND.sub(completed, text)
 
 

@@ -1,5 +1,6 @@
 """Finds the installed plugins by entry point: channels, tools, providers and the other groups."""
 
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -67,11 +68,20 @@ def are_installed(modules: Iterable[str]) -> bool:
     return False
 
 
+def interpreter() -> str:
+    """Return the Python that runs, for hints that are pasted into a shell in the checkout.
+
+    After `pip install .` there may be no `.venv`, or another one.
+    """
+    in_checkout = ".venv/bin/python"
+    return in_checkout if in_checkout in sys.executable else shlex.quote(sys.executable)
+
+
 def packages_needed(name: str, *further_extras: str) -> str:
     """Return what to install for a plugin that lacks modules, to end a fault with."""
     provided = metadata("zeroclaw").get_all("Provides-Extra") or ()
     extras = ",".join(extra for extra in (name, *further_extras) if extra in provided)
-    remedy = f": .venv/bin/python -m pip install -e '.[{extras}]' in the checkout"
+    remedy = f": {interpreter()} -m pip install -e '.[{extras}]' in the checkout"
     return f"{name} needs more packages{remedy if extras else '; its own package names them'}"
 
 

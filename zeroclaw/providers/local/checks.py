@@ -9,9 +9,10 @@ from pathlib import Path
 
 from zeroclaw.errors import ProviderUnusable, system_words
 from zeroclaw.host.models.gguf import is_gguf
+from zeroclaw.host.plugins import interpreter
 
 PACKAGE = "xllamacpp"
-FETCH = "`.venv/bin/python deploy/fetch_model.py`"
+FETCH = f"`{interpreter()} deploy/fetch_model.py`"
 LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and missing on minimal systems
 LINKED_REMEDY = ", install the system's package with it (Debian: libgomp1)"
 IMPORT_S = 20.0  # time limit; importing the package takes a fifth of a second
