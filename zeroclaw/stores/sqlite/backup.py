@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from stat import S_ISREG
 
 import msgspec
 
@@ -237,10 +238,10 @@ def _put_back(copy: Path, target: Path) -> None:
 
 
 def _copy(source: Path, to: Path) -> None:
-    """Copy a file, or a directory with all that is in it.
+    """Copy a file, or a directory with all that is in it, but no pipe or socket.
 
     Raises:
-        FileNotFoundError: There is none; nothing was made.
+        FileNotFoundError: There is none.
     """
     if source.is_dir():
         to.mkdir(mode=0o700)
@@ -250,6 +251,8 @@ def _copy(source: Path, to: Path) -> None:
             with suppress(FileNotFoundError):  # a running daemon has replaced or removed it
                 _copy(path, to / path.name)
         return
+    if not S_ISREG(source.stat().st_mode):
+        raise FileNotFoundError(source)
     to.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with source.open("rb") as reading, os.fdopen(os.open(to, flags, 0o600), "wb") as writing:

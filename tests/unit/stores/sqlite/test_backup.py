@@ -112,6 +112,17 @@ def test_a_copy_is_of_one_moment_despite_commits_meanwhile(tmp_path: Path) -> No
     assert len(keys_in(data)) == 3000 - len(steps)
 
 
+def test_a_pipe_is_left_out_of_a_copy(tmp_path: Path) -> None:
+    """Reading one would wait without end."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    fill_store(data, "one")
+    os.mkfifo(data / "pipe")
+    (data / "more").mkdir()
+    os.mkfifo(data / "more" / "pipe")
+    back_up(data, copy, files=("pipe", "more"), progress=quietly)
+    assert sorted(path.name for path in copy.rglob("*")) == ["more", FILE_NAME]
+
+
 def test_a_copy_is_private(tmp_path: Path) -> None:
     """It holds all messages."""
     data, copy = tmp_path / "data", tmp_path / "copy"
