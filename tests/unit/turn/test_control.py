@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Literal
 
 import pytest
 
@@ -243,6 +244,31 @@ async def test_a_stop_is_seen_behind_a_page_of_edits(world: World) -> None:
         await put_a_page_before(world.store, item_put(edit, "control"))
         await house.say("/stop")
         assert house.texts() == ["_Stopped by Ada._"]
+
+
+@pytest.mark.parametrize("cause", ["new", "forget"])
+async def test_a_stop_from_before_a_turn_ends_no_turn(
+    world: World, cause: Literal["new", "forget"]
+) -> None:
+    """What it was meant for has ended, and this one has begun since (P1)."""
+    held = asyncio.Event()
+    world.model.will((held, *says("ok")))
+    async with world.running() as house:
+        await house.say("one")
+        row = (await house.rows(RowKind.INBOX))[0]
+        stop = replace(INBOX.of(row), id=ItemId("0"), content=Stop(cause=cause))
+        await world.store.commit(
+            Commit(
+                point=DurablePoint.ADMITTED,
+                conversation=stop.conversation,
+                writes=(item_put(stop, "control"),),
+            )
+        )
+        house.services.mailboxes.wake(stop.conversation)
+        await house.settle()
+        held.set()
+        await house.settle()
+        assert house.texts() == ["ok"]
 
 
 # --- what never happens --------------------------------------------------------------------------
