@@ -175,12 +175,6 @@ class HttpConnection:
         phrase = _PHRASES.get(status, "")  # Telegram reports it for a failed call
         self.write(h11.Response(status_code=status, headers=list(headers), reason=phrase))
 
-    def discard_buffered_body(self) -> None:
-        """Discard the buffered part of the request's body, which mostly is all of it."""
-        with suppress(h11.RemoteProtocolError):
-            while not self.has_full_request and isinstance(self._http.next_event(), h11.Data):
-                pass
-
     async def finish(self) -> bool:
         """Prepare for the next request; return False if there will be none.
 
@@ -190,7 +184,6 @@ class HttpConnection:
         state = self._http.our_state
         if state not in (h11.DONE, h11.MUST_CLOSE):  # the answer is incomplete
             return False
-        self.discard_buffered_body()
         if not self.has_full_request:
             remaining = self.bounds.linger_bytes
             with suppress(OSError, h11.RemoteProtocolError):

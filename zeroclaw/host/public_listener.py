@@ -133,7 +133,6 @@ class PublicListener:
             return
         else:
             answer = reply
-        connection.discard_buffered_body()
         headers: list[tuple[bytes, bytes]] = []
         if answer.retry_after_s:
             headers.append((b"retry-after", str(answer.retry_after_s).encode()))
