@@ -21,6 +21,7 @@ from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.host import processes
 from zeroclaw.host.atomic_file import closing_descriptor
 from zeroclaw.host.masks import Mask, Parts
+from zeroclaw.recent import Recent
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Struct, Value, field
 
@@ -95,7 +96,7 @@ class Quota:
     def __init__(self, max_bytes: int = 2_147_483_648) -> None:
         """Set the limit of each workspace."""
         self._max_bytes = max_bytes
-        self._granted: dict[Path, tuple[int, int]] = {}
+        self._granted: Recent[Path, tuple[int, int]] = Recent(_MAX_GRANTS)
         self._lock = threading.Lock()
 
     def spend(
@@ -112,8 +113,6 @@ class Quota:
         Raises:
             ToolFailed: There is no room for it.
         """
-        if new_bytes <= 0 and not new_entries:
-            return
         cost = max(new_bytes, 0) + new_entries * BLOCK_BYTES
         if self._take(workspace, cost, new_entries):
             return
@@ -131,8 +130,6 @@ class Quota:
             )
             raise ToolFailed(message)
         with self._lock:
-            if len(self._granted) >= _MAX_GRANTS:
-                self._granted.clear()  # each is measured again
             self._granted[workspace] = (max(cost, min(free_bytes, GRANT_BYTES)), free_entries)
         self._take(workspace, cost, new_entries)
 
