@@ -92,7 +92,6 @@ async def accept_each(
                 await asyncio.sleep(full_s)
                 continue
             refused.clear()
-            accepted.settimeout(0)
             task = group.create_task(serve(accepted))
             # Not in the task: one that is cancelled before it began runs no `finally`.
             task.add_done_callback(lambda _, accepted=accepted: accepted.close())
