@@ -473,6 +473,7 @@ def _owner(place: Path) -> int | None:
 def _make_place() -> Path:
     """Create a workspace, and next to it a file that must not be visible from inside."""
     place = Path(tempfile.mkdtemp(prefix="zeroclaw-sandbox-")).resolve()
+    place.chmod(0o711)  # otherwise the user that a root daemon's commands run as is kept out anyway
     (place / "workspace").mkdir()
     (place / "secret").touch()
     return place

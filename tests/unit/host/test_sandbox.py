@@ -208,6 +208,11 @@ def test_a_self_test_that_does_not_end_has_failed(ending: Ending) -> None:
         (("--unshare-all",), ("--unshare-pid", "--unshare-uts"), "the network can be reached"),
         (("--nproc=64",), (), "the number of processes is not bounded"),
         (("--as=2147483648",), (), "memory is not bounded"),
+        (
+            ("--size", "67108864", "--tmpfs", "/tmp"),
+            ("--bind", "/tmp", "/tmp"),
+            "files outside the workspace can be seen",
+        ),
     ],
 )
 async def test_the_self_test_names_what_a_sandbox_lacks(
