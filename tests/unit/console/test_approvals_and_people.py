@@ -139,7 +139,11 @@ def test_known_people_can_be_revoked_or_admitted_again() -> None:
     """A revocation overrides the configuration, so a revoked person has no revoke button."""
     faces = PeopleView(
         waiting=[],
-        known=[person(), person("revoked", id="person:ben", roles=())],
+        known=[
+            person(),
+            person("revoked", id="person:ben", roles=()),
+            person(id="person:ann", roles=()),
+        ],
         configured=[
             PersonSettings(name="ann", ids=("chat:ann", "mail:ann"), roles=("operator",)),
             PersonSettings(name="ben"),

@@ -131,9 +131,11 @@ async def test_an_approval_is_answered_from_the_page_through_ingress(world: Worl
         # Its number holds in Ada's chat; beside this page `/approve 1` may mean another call.
         assert house.card().calls[0].number == 1
         assert card.every("h3")[0].words.startswith("poke")
+        assert "No request has ended" in page.by_id("ended").words
         assert "Approvals 1 waiting" in page.by_id("sections").words
         page = await visitor.send(answer_of(page), "Approve once")
         assert page.by_id("result").words == "approved: poke"
+        assert "Nothing waits for you" in page.by_id("waiting").words
         assert "approved poke" in page.by_id("ended").words
         assert house.endings() == [("approved", "operator")]
         assert house.texts("ben")[-1] == "done"
@@ -214,6 +216,37 @@ async def test_a_grant_is_listed_and_revoked(world: World) -> None:
         assert await house.rows(RowKind.GRANT) == ()
 
 
+async def test_grants_and_pairing_requests_are_listed_until_they_end(world: World) -> None:
+    """Their rows may be stored for longer."""
+    by_code = world.config.channels["chat"].model_copy(update={"pairing": "code"})
+    world.configure(channels={**world.config.channels, "chat": by_code})
+    async with visiting(world) as visitor:
+        await visitor.house.say("let me in", "mallory")
+        await request_poke(visitor.house)
+        await visitor.house.press("for_a_time")
+        for is_over in (False, True):
+            page = await visitor.page("grants")
+            assert ("Nothing is granted" in page.words) == is_over
+            page = await visitor.page("people")
+            assert ("No pairing requests." in page.words) == is_over
+            await visitor.house.advance(3_601)
+
+
+async def test_ended_requests_are_listed_by_their_end(world: World) -> None:
+    """Not by when they were asked."""
+    async with visiting(world) as visitor:
+        world.model.will(POKE, POKE, says("done"), says("done"))
+        for room in ("", "club"):
+            await visitor.house.say("poke it", "ben", room=room)
+        for which in (1, 0):
+            page = await visitor.page("approvals")
+            cards = [part for part in page.every("li") if part.attributes.get("class") == "card"]
+            page = await visitor.send(cards[which].every("form")[0], "Deny")
+            await visitor.house.advance(1)
+        places = [row.every("dd")[1].words for row in page.by_id("endings").every("li")]
+        assert places == ["chat/ben", "chat/club"]
+
+
 async def test_a_disabled_channel_is_not_listed_as_admitting(world: World) -> None:
     """It used to be listed among those that do."""
     world.configure(channels={**world.config.channels, "idle": ChannelSettings(enabled=False)})
@@ -282,10 +315,14 @@ async def test_a_conversation_is_listed_with_its_writers_and_newest_outcome(worl
         await house.say("tea?", "ben", room="club")
         await house.say("coffee?", room="club")
         await house.say("rain?", "ben")
+        await house.advance(60)
         await house.say("sun?", "ben")
         page = await visitor.page("conversations")
-        rows = [part.words.partition(" · last ")[0] for part in page.by_id("talks").every("li")]
-        assert rows == ["failed chat/benrain? · Ben", "idle chat/clubtea? · Ada, Ben"]
+        rows = [part.words.partition(" UTC ")[0] for part in page.by_id("talks").every("li")]
+        assert rows == [
+            "failed chat/benrain? · Ben · last 2026-01-01 12:01",
+            "idle chat/clubtea? · Ada, Ben · last 2026-01-01 12:00",
+        ]
 
 
 async def test_a_conversation_shows_its_first_words_until_it_has_a_title(world: World) -> None:
@@ -303,7 +340,14 @@ async def test_a_conversation_shows_its_first_words_until_it_has_a_title(world: 
 
 async def test_an_off_the_record_conversation_is_not_shown(world: World) -> None:
     """It gets no title either, since a model would have to read it for that. K23, S3-31."""
-    world.configure(runtime=RuntimeSettings(titles=True))
+    asks: dict[str, object] = {
+        "id": "asks",
+        "effect": "ask",
+        "actions": ["tool:look"],
+        "principals": ["anyone"],
+    }
+    policy = PolicySettings(statement=(asks,))
+    world.configure(runtime=RuntimeSettings(titles=True), policy=policy)
     async with visiting(world) as visitor:
         await visitor.house.say("/otr", "ben")
         for _ in range(4):
@@ -314,6 +358,11 @@ async def test_an_off_the_record_conversation_is_not_shown(world: World) -> None
         page = await visitor.page(listed.links()["chat/ben"].removeprefix("/console/"))
         assert "neither kept nor shown" in page.text
         assert "marmalade" not in listed.text + page.text
+        world.model.will(asks_for(("look", "{}")), says("seen"))
+        await visitor.house.say("look", "ben")
+        await visitor.house.press("deny")
+        page = await visitor.page("approvals")
+        assert "No request has ended" in page.by_id("ended").words
 
 
 async def test_a_failed_conversation_says_so(world: World) -> None:
@@ -457,11 +506,15 @@ async def test_viewing_the_audit_checks_it(world: World) -> None:
         page = await visitor.page(page.links()["chat/ben"].removeprefix("/console/"))
         kinds = [part.every("strong")[0].words for part in page.every("tbody")[0].every("tr")]
         assert kinds == ["executed", "answered", "evaluated", "proposed"]
+        await house.advance(60)
         page = await visitor.send(page.by_id("verdict").every("form")[0])
         assert "intact" in page.by_id("verdict").words
+        assert "12:01 UTC" in page.by_id("verdict").words
+        await house.advance(60)
         page = await visitor.page("audit")
         page = await visitor.send(page.by_id("chains").every("form")[0])
         assert "intact" in page.by_id("streams").words
+        assert "12:02 UTC" in page.by_id("streams").words
 
 
 async def test_a_chain_with_a_forged_entry_is_shown_as_damaged(world: World) -> None:
@@ -503,6 +556,8 @@ async def test_a_long_chain_is_read_in_pages(world: World) -> None:
         assert page.ids("entry-") == [f"entry-{n}" for n in range(20, 0, -1)]
         assert "older →" not in page.links()
         assert page.links()["← newest"] == "/console/audit?of=01X"
+        page = await visitor.page("audit?of=01X&before=²")
+        assert page.ids("entry-")[0] == "entry-120"
 
 
 @pytest.mark.parametrize(

@@ -322,8 +322,9 @@ async def run(own: Path, command: str, *, subtree: Path | None = None) -> proces
 
 async def test_a_command_is_in_its_group_before_it_starts(own: Path) -> None:
     """No part of it runs outside, and the group is removed with it."""
-    result = await run(own, "echo up")
-    assert (result.ending, result.output.head, result.is_gone) == ("exited", b"up\n", True)
+    result = await run(own, "pwd")
+    output = f"{own}\n".encode()
+    assert (result.ending, result.output.head, result.is_gone) == ("exited", output, True)
     assert groups(own) == []
 
 

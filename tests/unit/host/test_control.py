@@ -305,6 +305,19 @@ async def test_a_command_waits_only_so_long_for_a_hanging_daemon(
     assert not isinstance(caught.value, NotRunning)
 
 
+async def test_a_daemon_that_goes_away_before_it_answers_is_named(tmp_path: Path) -> None:
+    """It may have been killed in the middle of the request (P10)."""
+
+    async def end(_line: Line) -> Line:
+        raise ConnectionResetError
+
+    control = control_in(tmp_path)
+    control.call("status", end)
+    async with serving(control):
+        with pytest.raises(DaemonUnreachable, match="went away before it answered"):
+            await request(tmp_path, {"call": "status"})
+
+
 async def test_a_daemon_of_another_user_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -360,15 +360,38 @@ async def test_a_logout_while_streams_end_succeeds(tmp_path: Path) -> None:
     assert counts == [0]
 
 
+async def test_a_logout_after_a_page_was_closed_succeeds(tmp_path: Path) -> None:
+    """Nothing is left of its stream, which could not be ended."""
+    is_ended = asyncio.Event()
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        is_ended.set()
+
+    async with serving(await opened(tmp_path)) as listener:
+        listener.web("/chat", stream)
+        async with visiting(listener) as client, client.stream("GET", "/chat/") as answer:
+            assert await anext(answer.aiter_bytes()) == b"first"
+        await is_ended.wait()
+        assert await listener.log_out() == 1
+
+
 async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> None:
     """It has six connections; its oldest stream ends properly, and no other browser's does (P9).
 
     A browser shares the cookies of all programs on this machine, which set theirs at any time.
     """
 
+    go_on = asyncio.Event()
+
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await go_on.wait()
+        await send({"type": "http.response.body", "body": b"second", "more_body": True})
         await asyncio.Event().wait()
 
     async with serving(await opened(tmp_path)) as listener, AsyncExitStack() as stack:
@@ -384,6 +407,8 @@ async def test_a_browser_with_many_pages_open_can_still_send(tmp_path: Path) -> 
         pages = [await page(client, number) for number, client in enumerate(clients)]
         assert [await anext(page) for page in pages] == [b"first"] * len(pages)
         assert [chunk async for chunk in pages[0]] == []
+        go_on.set()
+        assert [await anext(page) for page in pages[1:]] == [b"second"] * (MAX_STREAMS + 1)
         assert await listener.log_out() == 2
         assert [[chunk async for chunk in page] for page in pages[1:]] == [[]] * (MAX_STREAMS + 1)
 
@@ -409,6 +434,14 @@ def test_sessions_that_can_not_be_read_are_not_called_ended(tmp_path: Path) -> N
     assert log_out_stored(tmp_path / "none") == log_out_stored(tmp_path / "damaged") == 0
     with pytest.raises(IsADirectoryError):
         log_out_stored(tmp_path / "directory")
+
+
+async def test_the_path_is_kept_from_the_first_start_on(tmp_path: Path) -> None:
+    """Also if nobody has logged in yet."""
+    listeners = [await opened(tmp_path, start=start) for start in (0, 50)]
+    for listener in listeners:
+        listener.close()
+    assert listeners[0].root == listeners[1].root
 
 
 async def test_a_new_path_in_place_of_a_damaged_one_is_logged(tmp_path: Path) -> None:
@@ -447,6 +480,16 @@ async def half_sent(
     writer.write(sent)
     await writer.drain()
     return reader, writer
+
+
+@pytest.mark.parametrize("length", ["-1", "1e1", "9" * 5000])
+async def test_a_length_that_is_no_number_gets_no_answer(length: str, tmp_path: Path) -> None:
+    """So the guard can read every length that reaches it."""
+    async with serving(await opened(tmp_path)) as listener:
+        head = f"POST / HTTP/1.1\r\nhost: 127.0.0.1:{listener.port}\r\ncontent-length: {length}"
+        reader, writer = await half_sent(listener, f"{head}\r\n\r\n".encode())
+        assert await reader.read() == b""
+        writer.close()
 
 
 HALF = b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: "
