@@ -132,7 +132,7 @@ class Gateway:
             if not reconnect.resume:
                 self._last, wait_s = None, UNRESUMED_S
         except ConnectionClosed as end:
-            raise closed(self.rest.name, end.code) from end
+            raise closed(self.rest.http.name, end.code) from end
         except (*BROKEN, *UNREADABLE) as error:
             reason = type(error).__name__
         was_up = socket is not None and socket.is_up

@@ -40,7 +40,6 @@ class Rest:
     """Makes one account's calls; safe to use concurrently.
 
     Attributes:
-        name: The channel's name, for errors.
         account: The account's user id.
         token: The bot's token, for the gateway.
         http: The account's connections.
@@ -58,7 +57,6 @@ class Rest:
         Raises:
             ChannelUnauthorized: The token is not in Discord's format.
         """
-        self.name = name
         self.token = secrets.get("token", "").strip()
         self.account = account_of(name, self.token)
         self.http = Http(name, "Discord", agent=_AGENT)
@@ -92,7 +90,7 @@ class Rest:
         route, at = _route(method, path), 0.0 if self._clock is None else self._clock.monotonic()
         limits = (route, _GLOBAL) if of_bot else (route,)
         if (remaining_s := max(self._spent.get(limit, at) for limit in limits) - at) > 0:
-            message = f"`{self.name}`: Discord takes no more such calls now"
+            message = f"`{self.http.name}`: Discord takes no more such calls now"
             raise RateLimited(message, retry_after_s=remaining_s)
         headers = {"Authorization": f"Bot {self.token}"} if of_bot else {}
         data: Form | bytes | None = None
@@ -110,7 +108,7 @@ class Rest:
             free_s = wait_s(received.get("X-RateLimit-Reset-After"))
             self._spent[route] = self._clock.monotonic() + free_s
         if answer.status >= FIRST_FAILURE:
-            error = refused(self.name, answer.status, answer.content, received)
+            error = refused(self.http.name, answer.status, answer.content, received)
             # A proxy that has banned our address answers with its own page.
             scope = as_object(parse_json(answer.content)) or {"global": True}
             is_global = of_bot and scope.get("global") is True
@@ -145,7 +143,7 @@ class Rest:
         """
         found = await self._probe_token("/users/@me")
         if text(found, "id") != self.account:
-            message = f"`{self.name}`: the server says that the token is of another bot"
+            message = f"`{self.http.name}`: the server says that the token is of another bot"
             raise ChannelUnavailable(message)
         return found
 
@@ -159,7 +157,7 @@ class Rest:
         found = await self._probe_token("/gateway/bot")
         limit = as_object(found.get("session_start_limit"))
         if integer(limit, "remaining") == 0:
-            message = f"`{self.name}`: the bot has connected too often today"
+            message = f"`{self.http.name}`: the bot has connected too often today"
             until_s = (number(limit, "reset_after") or 0) / 1000
             raise RateLimited(message, retry_after_s=wait_s(until_s))
         return text(found, "url")
@@ -169,7 +167,7 @@ class Rest:
         try:
             return as_object(await self.read(path))
         except TokenRefused as error:
-            raise invalid_token(self.name) from error
+            raise invalid_token(self.http.name) from error
         except ChannelRejected as error:
             raise ChannelUnavailable(str(error)) from error
 

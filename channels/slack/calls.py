@@ -79,7 +79,6 @@ class Calls:
     """Makes one app's calls; safe to use concurrently.
 
     Attributes:
-        name: The channel's name, for errors.
         http: The app's connections.
     """
 
@@ -89,7 +88,6 @@ class Calls:
         Raises:
             ChannelUnauthorized: A token is not of the expected kind.
         """
-        self.name = name
         kinds = [("bot_token", "xoxb-"), ("app_token", "xapp-")]
         self._tokens = {
             key: _token(name, key, secrets.get(key, "").strip(), prefix)
@@ -157,7 +155,7 @@ class Calls:
             ChannelUnavailable: It can't be read now.
         """
         if not _is_slacks(url, self._base):
-            message = f"`{self.name}`: the file is not on a server of Slack's"
+            message = f"`{self.http.name}`: the file is not on a server of Slack's"
             raise ChannelRejected(message)
         headers = {"Authorization": f"Bearer {self._tokens['bot_token']}"}
         return await self.http.download(url, headers=headers, max_bytes=max_bytes)
@@ -179,13 +177,13 @@ class Calls:
         target = await self.read("files.getUploadURLExternal", size)
         url, id_ = text(target, "upload_url"), text(target, "file_id")
         if not _is_slacks(url, self._base):
-            message = f"`{self.name}`: the server names no URL for the upload"
+            message = f"`{self.http.name}`: the server names no URL for the upload"
             raise ChannelUnavailable(message)
         extra_s = len(content) / SLOWEST_BYTES_PER_S
         with repeatable():
             answer = await self.http.call("POST", url, data=content, extra_s=extra_s)
         if answer.status != _OK:
-            message = f"`{self.name}`: the file can't be uploaded ({answer.status})"
+            message = f"`{self.http.name}`: the file can't be uploaded ({answer.status})"
             if answer.status == TOO_LARGE:
                 raise ChannelRejected(message)
             raise unavailable(message, answer.headers.get("Retry-After"))
@@ -213,7 +211,7 @@ class Calls:
         found = await self._probe_token(_IDENTIFY)
         team, user, bot = (text(found, key) for key in ("team_id", "user_id", "bot_id"))
         if not (team and user and bot):
-            message = f"`{self.name}`: the bot token belongs to no bot; it begins with `xoxb-`"
+            message = f"`{self.http.name}`: the bot token belongs to no bot; it begins with `xoxb-`"
             raise ChannelUnauthorized(message)
         name, team_name = text(found, "user"), text(found, "team")
         return Identity(account=f"{team}-{user}", user=user, name=name, team=team_name)
@@ -240,23 +238,23 @@ class Calls:
         """
         status, code = answer.status, text(body, "error")
         if status == TOO_MANY or code in _LIMITED:
-            message = f"`{self.name}`: too many calls of `{method}`"
+            message = f"`{self.http.name}`: too many calls of `{method}`"
             return RateLimited(message, retry_after_s=wait_s(answer.headers.get("Retry-After")))
         if not code and FIRST_FAILURE <= status < FAILED and status != NO_TIME:
-            return proxy_refused(self.name, "Slack", status)
+            return proxy_refused(self.http.name, "Slack", status)
         if status >= FAILED or code in _FAILED or not code:
-            message = f"`{self.name}`: Slack failed at `{method}` ({code or status})"
+            message = f"`{self.http.name}`: Slack failed at `{method}` ({code or status})"
             return DeliveryUnknown(message, late=status == NO_TIME)
         shown = code if _CODE.fullmatch(code) else str(status)
         if _CODE.fullmatch(scope := text(body, "needed")):
             shown = f"{shown}, the app needs the scope {scope}"
         if code in _BAD_TOKEN or (code in _BAD_SCOPE and method in {_IDENTIFY, _CONNECT}):
             page = "see https://api.slack.com/apps for a valid one and its scopes"
-            message = f"`{self.name}`: Slack does not accept `{key}` ({shown}); {page}"
+            message = f"`{self.http.name}`: Slack does not accept `{key}` ({shown}); {page}"
             return ChannelUnauthorized(message)
         kinds = dict.fromkeys(_STREAMED, MessageStreams) | dict.fromkeys(_BLOCKS, BlocksRefused)
         kind = kinds.get(code, ChannelRejected)
-        return kind(f"`{self.name}`: `{method}`: {shown}", gone=code in _GONE)
+        return kind(f"`{self.http.name}`: `{method}`: {shown}", gone=code in _GONE)
 
 
 class MessageStreams(ChannelRejected):

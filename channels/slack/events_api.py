@@ -72,7 +72,7 @@ class EventsApi:
             finally:
                 for stored in self._waiting.values():
                     stored.cancel()
-        message = f"`{self._calls.name}` is closed"
+        message = f"`{self._context.name}` is closed"
         raise ChannelUnavailable(message)
 
     async def confirm(self, envelope: SlackEnvelope) -> None:

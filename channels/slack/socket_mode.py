@@ -87,11 +87,12 @@ class SocketMode:
 
     async def _warn_of_others(self, count: int) -> None:
         """Warn operators, once, that other connections get a share of the events."""
-        self._context.log("events_shared", connections=count, level="warning")
+        context = self._context
+        context.log("events_shared", connections=count, level="warning")
         if not self._is_warned:
             self._is_warned = True
             with suppress(ZeroclawError):  # the log has it
-                await self._context.tell(EVENTS_SHARED.about(channel=self._calls.name, count=count))
+                await context.tell(EVENTS_SHARED.about(channel=context.name, count=count))
 
     async def _await_greeting(self, socket: Socket) -> int:
         """Wait for the greeting; return how many connections the app has, including this one.
@@ -104,7 +105,7 @@ class SocketMode:
             async with asyncio.timeout(2 * CONNECT_S):
                 greeting = await socket.next()
         if greeting is None or text(greeting, "type") != "hello":
-            message = f"`{self._calls.name}`: the gateway sent no greeting"
+            message = f"`{self._context.name}`: the gateway sent no greeting"
             raise ChannelUnavailable(message)
         return integer(greeting, "num_connections") or 1
 
