@@ -352,7 +352,7 @@ class Menu(Value):
         operators: The commands for operators, in order.
         operator_senders: The platform's ids of this channel's operators.
         ask: Describes a command that asks the bot a question, for platforms whose commands are not
-            messages; empty to list none.
+            messages.
         typed: Describes the text that is typed after a command.
     """
 

@@ -30,8 +30,6 @@ from zeroclaw import (
 
 MAX_ROWS = 5
 """Action rows of a message, read 2026-11. Each call has one; further calls are answered by number."""
-MAX_CUSTOM_ID = 100
-"""Longest `custom_id` of a component, in characters, read 2026-11."""
 MAX_LABEL, MAX_TITLE = 80, 45
 """Longest label of a button and title of a form, in characters, read 2026-11."""
 MAX_REASON = 500
@@ -178,16 +176,15 @@ def _button(label: str, custom_id: str, style: int) -> dict[str, object]:
 
 
 def _has_buttons(card: Card, call: CardCall) -> bool:
-    return call in card.calls[:MAX_ROWS] and bool(data(call.approval, "deny"))
+    return call in card.calls[:MAX_ROWS]
 
 
 # --- the data of buttons and forms ---------------------------------------------------------------
 
 
 def data(approval: ApprovalId, choice: Choice) -> str:
-    """Return a button's data; empty if it is too long for a button."""
-    custom_id = f"{_PRESS}{shared.button_data(approval, choice)}"
-    return custom_id if len(custom_id) <= MAX_CUSTOM_ID else ""
+    """Return the data that a button sends when a person presses it."""
+    return f"{_PRESS}{shared.button_data(approval, choice)}"
 
 
 def read(custom_id: str) -> tuple[ApprovalId, Choice] | None:

@@ -338,12 +338,12 @@ def interaction(event: Json, bot: Bot, parents: Mapping[str, str]) -> Interactio
     address, data = _address(event, bot, sender.id, parents), inner(event, "data")
     body: Body | None = None
     custom_id = text(data, "custom_id")
-    shows = cards.read_receipt(custom_id) if kind == "press" else ""
+    shows = cards.read_receipt(custom_id)
     if kind == "command":
         body = _used(data)
-    elif kind == "press" and (press := cards.read(custom_id)):
+    elif press := cards.read(custom_id):
         body = _answer(event, address, *press)
-    elif kind == "form" and (denied := cards.read_form(custom_id)) and (reason := _typed(data)):
+    elif (denied := cards.read_form(custom_id)) and (reason := _typed(data)):
         body = _answer(event, address, denied, "deny", reason=reason)
     language: Language = "de" if text(event, "locale") == "de" else "en"
     if _is_outside(event) or (isinstance(body, Said) and not _may_write(event, bot, parents)):

@@ -136,7 +136,7 @@ def _first_response(
     """Return the immediate response to an interaction, None to send none."""
     body = envelope.body
     if isinstance(admission, Answered):
-        if admission.reply_wanted and isinstance(body, Pressed) and interaction.kind == "press":
+        if admission.reply_wanted and isinstance(body, Pressed):
             reason = CardWords(interaction.language).by_name(1)["reason"]
             return {"type": _FORM, "data": cards.form(admission.text, reason, body.approval)}
         return _private_line(admission.text)

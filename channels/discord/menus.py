@@ -7,9 +7,6 @@ from channels.discord.decode import ARGUMENTS, ASK, QUESTION
 from channels.discord.rest import Rest
 from zeroclaw import ChannelContext, Language, Menu, ZeroclawError
 
-MAX_COMMANDS = 100
-MAX_DESCRIPTION_CHARS = 100
-"""Application Command Structure, read 2026-11."""
 _TEXT = 3  # Application Command Option Type: STRING
 
 
@@ -31,16 +28,12 @@ async def offer(rest: Rest, application: str, context: ChannelContext) -> None:
 
 def api_commands(menu: Menu) -> list[dict[str, object]]:
     """Return the commands in the API's form: `/ask` first, then the bot's own."""
-    typed = _option(ARGUMENTS, menu.typed, is_required=False) if menu.typed else None
-    commands = [_command(item.name, item.does, typed) for item in menu.everyone[: MAX_COMMANDS - 1]]
-    if menu.ask:
-        question = _option(QUESTION, menu.ask, is_required=True)
-        commands.insert(0, _command(ASK, menu.ask, question))
-    return commands
-
-
-def _command(name: str, does: Mapping[Language, str], option: object) -> dict[str, object]:
-    return {"name": name, **_described(does), "options": [option] if option else []}
+    question = _option(QUESTION, menu.ask, is_required=True)
+    typed = _option(ARGUMENTS, menu.typed, is_required=False)
+    commands = [(ASK, menu.ask, question), *((c.name, c.does, typed) for c in menu.everyone)]
+    return [
+        {"name": name, **_described(does), "options": [option]} for name, does, option in commands
+    ]
 
 
 def _option(name: str, does: Mapping[Language, str], *, is_required: bool) -> dict[str, object]:
@@ -48,8 +41,7 @@ def _option(name: str, does: Mapping[Language, str], *, is_required: bool) -> di
 
 
 def _described(does: Mapping[Language, str]) -> dict[str, object]:
-    texts = {language: words[:MAX_DESCRIPTION_CHARS] for language, words in does.items()}
-    return {"description": texts["en"], "description_localizations": {"de": texts["de"]}}
+    return {"description": does["en"], "description_localizations": {"de": does["de"]}}
 
 
 def _essence(command: Json) -> tuple[str, ...]:

@@ -306,10 +306,11 @@ def test_a_command_is_described_in_each_language_without_markup() -> None:
     )
     assert all(set(command.does) == {"en", "de"} for command in menu.operators)
     assert set(menu.ask) == set(menu.typed) == {"en", "de"}
-    # Bot API, setMyCommands and BotCommand, read 2026-11.
-    assert len(menu.operators) <= 100
+    # Bot API, setMyCommands and BotCommand; Discord, Application Command Structure; read 2026-11.
+    assert len(menu.operators) < 100
     assert all(re.fullmatch("[a-z0-9_]{1,32}", command.name) for command in menu.operators)
-    assert all(0 < len(text) <= 256 for command in menu.operators for text in command.does.values())
+    described = [menu.ask, menu.typed, *(command.does for command in menu.operators)]
+    assert all(0 < len(text) <= 100 for does in described for text in does.values())
 
 
 # --- `/usage` -------------------------------------------------------------------------------------

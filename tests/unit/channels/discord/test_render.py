@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from channels._remote.limits import cut, units
 from channels.discord import cards
 from channels.discord.render import MAX_UNITS, escaped, markdown, measure, plainly
-from tests.fakes.manual_clock import EPOCH
+from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw import ApprovalId, Card, CardCall, CheckedReceipt, Ending, Outcome, replace
+from zeroclaw.host.ids import SystemIds
 
 
 def body(text: str) -> str:
@@ -168,10 +169,12 @@ def test_each_call_has_a_row_and_those_beyond_five_are_numbered() -> None:
     assert view.file
 
 
-def test_a_call_whose_id_has_no_room_in_a_button_is_numbered() -> None:
-    view = shown(replace(CARD, calls=(replace(CALL, approval=ApprovalId("x" * 95)),)))
-    assert carried(view) == []
-    assert "/approve 1" in view.content.replace("\\", "")
+def test_a_button_and_a_form_carry_the_id_of_any_approval() -> None:
+    """Component Reference: a `custom_id` has 1-100 characters, read 2026-11."""
+    longest = ApprovalId(SystemIds(ManualClock()).token())
+    [row] = carried(shown(replace(CARD, calls=(replace(CALL, approval=longest),))))
+    assert [len(data) for data in row] == [50, 50, 50]
+    assert cards.form("why", "Reason", longest)["custom_id"] == f"zc:w:{longest}"
 
 
 def test_a_call_can_not_break_out_of_its_block() -> None:
@@ -238,7 +241,7 @@ def test_a_receipt_is_a_button_that_no_text_can_draw() -> None:
         token=f"zc-receipt-1700000000-{'A' * 43}", tool="t", summary="s", outcome="ok", at=EPOCH
     )
     [[data]] = carried(cards.CardMessage(content="", components=cards.receipts((receipt,))))
-    assert len(data) <= cards.MAX_CUSTOM_ID
+    assert len(data) <= 100
     assert cards.read_receipt(data) == receipt.token
     rows = carried(cards.CardMessage(content="", components=cards.receipts((receipt,) * 30)))
     assert [len(row) for row in rows] == [5, 5, 5, 5, 5]
