@@ -16,7 +16,7 @@ from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Bot, Interaction, author_of, chat_of
-from channels.discord.errors import Archived, NoReply, NotFound, ThreadExists
+from channels.discord.errors import Archived, NoReply, NotFound
 from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import NO_PINGS, Responder
 from channels.discord.lookup import Sent, buttons_of, look, snowflake_at
@@ -99,7 +99,6 @@ class DiscordChannel:
         self._newest: Recent[str, int] = Recent(MAX_KNOWN)
         self._latest: Recent[str, int] = Recent(MAX_KNOWN)
         self._direct: Recent[str, str] = Recent(MAX_KNOWN)
-        self._people: Recent[str, str] = Recent(MAX_KNOWN)
         self._parents: Recent[str, str] = Recent(MAX_KNOWN)
         self._writers: Recent[str, str] = Recent(MAX_KNOWN)
         self._unseen_servers: set[str] = set()
@@ -165,11 +164,10 @@ class DiscordChannel:
                 self._learn_channel(data)
             case "MESSAGE_CREATE" | "MESSAGE_UPDATE":
                 author = author_of(data)
-                chat, number = self._chat_of(data, author), snowflake(data, "id")
-                if chat and number:
-                    self._remember(chat, snowflake(data, "channel_id"), int(number))
+                chat, number = chat_of(data, author), snowflake(data, "id")
                 # An update may have only part of a message, such as its previews.
                 if chat and number and author not in {"", self._bot.id}:
+                    self._remember(chat, snowflake(data, "channel_id"), int(number))
                     # Stored now, because a deletion may arrive before the message leaves its lane.
                     self._writers[number] = author
                     lanes.put(group, chat, Event(name=name, data=data))
@@ -184,11 +182,6 @@ class DiscordChannel:
         author = self._writers.get(snowflake(data, "id"))
         if author and (chat := chat_of(data, author)):
             lanes.put(group, chat, Event(name="MESSAGE_DELETE", data=data))
-
-    def _chat_of(self, data: Json, author: str) -> str:
-        """Return the chat of a message; for our own in a direct chat the channel identifies the person."""
-        is_ours, channel = author == self._bot.id, snowflake(data, "channel_id")
-        return chat_of(data, self._people.get(channel, "") if is_ours else author)
 
     def _learn_channel(self, channel: Json) -> None:
         id_, last = snowflake(channel, "id"), snowflake(channel, "last_message_id")
@@ -224,7 +217,6 @@ class DiscordChannel:
         self._newest[chat] = max(number, self._newest.get(chat, 0))
         if chat.startswith(DIRECT):
             self._direct[chat] = channel
-            self._people[channel] = chat.removeprefix(DIRECT)
 
     async def _take(self, admit: Admit, event: Event) -> bool:
         """Pass an event to ingress; return False if it was not stored and must be delivered again."""
@@ -289,7 +281,6 @@ class DiscordChannel:
                 self._context.log("history_cut", read=len(missed), level="warning")
         except ChannelRejected as error:
             self._context.log("history_refused", reason=str(error), level="warning")
-            return ()
         if missed:
             self._context.log("history_read", messages=len(missed))
         # The history includes our own messages.
@@ -535,16 +526,16 @@ class DiscordChannel:
             body = {"name": name[:MAX_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}
             path = f"/channels/{chat}/messages/{thread}/threads"
             try:
-                with suppress(ThreadExists):
-                    await self._rest.read(path, body)
+                await self._rest.read(path, body)
                 self._parents[thread] = chat
-                self._read.setdefault(thread, int(thread))
             except ChannelRejected as error:
                 await self._look_up_thread(thread, error)
+            if self._parents[thread]:
+                self._read.setdefault(thread, int(thread))
         return thread if self._parents[thread] else chat
 
     async def _look_up_thread(self, thread: str, error: ChannelRejected) -> None:
-        """Look up a thread that no message of its parent started, such as a forum post."""
+        """Look up a thread that exists already, perhaps as a post of a forum."""
         with suppress(NotFound):  # not if it is closed to the bot: more people read its parent
             self._learn_channel(as_object(await self._rest.read(f"/channels/{thread}")))
         if thread not in self._parents:

@@ -136,6 +136,19 @@ async def test_a_thread_left_unopened_by_a_kill_is_opened_by_the_next_send() -> 
         assert [message.content for message in rig.discord.from_bot(first.id)] == ["hi"]
 
 
+async def test_a_thread_that_a_person_opened_first_needs_no_mention() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot(THREADS) as channel:
+            first = ann.says(general, "to somebody else")
+            rig.discord.backend.create_thread(general, "x", ann.id, message_id=first.id)
+            place = replace(server(rig, general), thread=str(first.id))
+            await channel.send(place, text(channel, "a scheduled message"))
+            ann.says(first.id, "why?")
+            await rig.desk.holds(1)
+        assert rig.desk.stored[0].address == place
+
+
 async def test_a_failed_opening_of_a_thread_leaves_no_message_in_doubt() -> None:
     """Nothing was sent yet, and opening a thread twice does no harm. P1."""
     async with rigged() as rig:
