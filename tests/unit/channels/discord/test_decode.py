@@ -407,8 +407,10 @@ def test_foreign_interactions_are_ignored(kind: int, data: Json) -> None:
 
 
 def test_an_interaction_without_a_user_is_ignored() -> None:
-    assert interaction_of(3, {"custom_id": cards.data(ApprovalId("a1"), "once")}, token="") is None
-    assert interaction_of(3, {}, member={"user": BOT}) is None
+    press = {"custom_id": cards.data(ApprovalId("a1"), "once")}
+    lacking: list[Json] = [{"id": ""}, {"token": ""}, {"type": 4}, {"channel_id": ""}]
+    assert [interaction_of(3, press, **fields) for fields in lacking] == [None] * 4
+    assert interaction_of(3, press, member={"user": BOT}) is None
 
 
 USED: Json = {"name": "ask", "options": [{"name": "question", "value": "what?"}]}

@@ -23,6 +23,7 @@ from zeroclaw import (
     MenuEntry,
     Pressed,
     Said,
+    replace,
 )
 from zeroclaw.errors import Refused
 
@@ -338,11 +339,18 @@ async def test_the_menu_is_set_in_both_languages_once_and_a_refusal_accepted() -
         async with rig.bot():
             await rig.discord.until_called("GET", path, 3)
             await rig.clock.settle()
+        renamed = MenuEntry(name="hilfe", does=EN_DE)
+        rig.menu = replace(menu, everyone=(renamed,))
+        async with rig.bot():
+            await rig.log.until("menu_set", 2)
+        rig.menu = replace(menu, everyone=(replace(renamed, does={**EN_DE, "de": "dies"}),))
+        async with rig.bot():
+            await rig.log.until("menu_set", 3)
     commands = [
         command for scope in rig.discord.backend.commands.values() for command in scope.values()
     ]
-    assert [command["name"] for command in commands] == ["ask", "help"]
+    assert [command["name"] for command in commands] == ["ask", "hilfe"]
     assert commands[0]["options"][0]["name"] == "question"
-    assert commands[1]["description_localizations"] == {"de": "diese Liste"}
+    assert commands[1]["description_localizations"] == {"de": "dies"}
     puts = [method for method, _ in rig.discord.calls if method == "PUT"]
-    assert len(puts) == 1
+    assert len(puts) == 3

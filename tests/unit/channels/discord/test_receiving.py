@@ -307,6 +307,49 @@ async def test_a_servers_data_from_before_a_lost_session_hide_no_message() -> No
     assert rig.bodies() == words(3)
 
 
+async def test_an_archived_thread_is_looked_up_in_each_session() -> None:
+    """Servers do not tell of it, even if messages opened it while the session was lost."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        thread = rig.discord.thread(general, "aside")
+        async with rig.bot(EVERYTHING):
+            ann.says(thread, "message 0")
+            await rig.desk.holds(1)
+        rig.discord.archive(thread)
+        async with rig.bot(EVERYTHING):
+            await rig.discord.until_called("GET", rf"/channels/{thread}$")
+            await rig.discord.drop(forget=True)
+            ann.says(thread, "message 1")
+            rig.discord.archive(thread)
+            await rig.log.until("gateway_lost", 2)
+            await rig.clock.advance(gateway.UNRESUMED_S)
+            await rig.desk.holds(2)
+    assert rig.bodies() == words(2)
+
+
+async def test_a_history_is_read_once_the_bots_role_is_known() -> None:
+    """Servers tell the role that a missed message may mention in place of the bot."""
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        async with rig.bot():
+            ann.says(general, f"<@{rig.discord.bot}> message 0")
+            await rig.desk.holds(1)
+        missed = {"id": str(ann.says(general, "?").id), "channel_id": str(general), "type": 0}
+        missed |= {"content": "<@&5> message 1", "mention_roles": ["5"]}
+        missed |= {"author": {"id": str(ann.id), "username": "ann"}}
+        rig.discord.will(Fault(method="GET", path=HISTORY, status=200, body=[missed]))
+        rig.discord.are_servers_late = True
+        async with rig.bot() as channel:
+            await channel.typing(rig.desk.stored[0].address)
+            ann.says(ann.direct, "message 2")
+            await rig.desk.holds(2)
+            [guild] = rig.discord.backend.guilds
+            role = {"id": "5", "tags": {"bot_id": str(rig.discord.bot)}}
+            rig.discord.dispatch("GUILD_CREATE", {"id": str(guild), "roles": [role]})
+            await rig.desk.holds(3)
+    assert rig.bodies() == [*words(1), *words(1, 2), *words(1, 1)]
+
+
 async def test_messages_dropped_by_a_full_queue_are_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -369,6 +412,19 @@ async def test_a_direct_chat_with_only_a_button_press_is_read_back() -> None:
             await olga.presses(olga.direct, int(card.message), ONCE).answered()
         olga.says(olga.direct, "message 0")
         async with rig.bot():
+            await rig.desk.holds(2)
+    assert rig.bodies()[1:] == words(1)
+
+
+async def test_a_direct_chat_with_only_a_command_is_read_back_in_the_next_session() -> None:
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            await ann.uses(ann.direct, "help").answered()
+            await rig.discord.drop(forget=True)
+            ann.says(ann.direct, "message 0")
+            await rig.log.until("gateway_lost", 2)
+            await rig.clock.advance(gateway.UNRESUMED_S)
             await rig.desk.holds(2)
     assert rig.bodies()[1:] == words(1)
 
@@ -458,6 +514,28 @@ async def test_a_forbidden_history_is_left_out() -> None:
     assert rig.bodies() == words(2)
 
 
+async def test_what_was_read_of_a_history_before_a_refusal_is_received(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as for lack of a permission that the bot lost between two pages."""
+    monkeypatch.setattr(adapter, "PAGE", 1)
+    async with rigged() as rig:
+        ann = rig.discord.person("ann")
+        async with rig.bot():
+            ann.says(ann.direct, "message 0")
+            await rig.desk.holds(1)
+        missed = {"id": str(ann.says(ann.direct, "?").id), "channel_id": str(ann.direct), "type": 0}
+        missed |= {"content": "message 1", "author": {"id": str(ann.id), "username": "ann"}}
+        rig.discord.will(Fault(method="GET", path=HISTORY, status=200, body=[missed]))
+        body = {"message": "Missing Access", "code": 50001}
+        rig.discord.will(Fault(method="GET", path=HISTORY, status=403, body=body))
+        async with rig.bot():
+            await rig.log.until("history_refused")
+            ann.says(ann.direct, "message 2")
+            await rig.desk.holds(3)
+    assert rig.bodies() == words(3)
+
+
 # --- edits and deletions -------------------------------------------------------------------------
 
 
@@ -509,6 +587,7 @@ async def test_the_bots_own_role_is_known_from_its_server() -> None:
         role = {"id": "5", "tags": {"bot_id": str(rig.discord.bot)}}
         async with rig.bot():
             rig.discord.dispatch("GUILD_CREATE", {"id": "1", "roles": [role]})
+            rig.discord.dispatch("GUILD_CREATE", {"id": "2", "roles": []})
             told = {
                 "id": "9",
                 "type": 0,

@@ -206,6 +206,8 @@ def test_a_too_long_card_is_a_file() -> None:
     assert all(len(view.file) > 12_000 for view in (shown(card), shown(card, *endings)))
     assert units(shown(card).content) <= MAX_UNITS
     assert units(shown(card, *endings).content) <= MAX_UNITS
+    starts = [line[:13] for line in shown(card).content.splitlines()[2:]]
+    assert starts == [f"{number}. shell: \\*\\" for number in range(1, 5)]
     assert carried(shown(card, *endings)) == []
 
 

@@ -21,6 +21,7 @@ from zeroclaw import (
     ChannelUnavailable,
     DeliveryUnknown,
     Ending,
+    LookupResult,
     MessageRef,
     NotSupported,
     Outcome,
@@ -416,7 +417,9 @@ async def test_a_history_that_the_bot_may_not_read_does_not_prove_that_nothing_a
     """Discord returns an empty history without the permission Read Message History (P1)."""
     async with speaking() as (rig, general, channel, to):
         mark, outgoing = channel.mark(to), text(channel, "hello")
-        await channel.send(to, outgoing)
+        ref = await channel.send(to, outgoing)
+        after = await channel.lookup(to, outgoing, since=ref.message, apart=frozenset())
+        assert after == LookupResult(since=ref.message)
         denied = Overwrite(
             target_id=rig.discord.bot,
             type=OverwriteType.MEMBER,
@@ -441,6 +444,8 @@ async def test_with_hold_or_resend_there_is_no_lookup() -> None:
         assert not channel.capabilities.may_repeat
         with pytest.raises(NotSupported):
             channel.mark(to)
+        with pytest.raises(NotSupported):
+            await channel.lookup(to, text(channel, "hello"), since="1", apart=frozenset())
 
 
 async def test_a_deleted_file_and_a_failing_host_are_distinguished() -> None:

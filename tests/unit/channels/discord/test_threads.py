@@ -163,6 +163,19 @@ async def test_a_failed_opening_of_a_thread_leaves_no_message_in_doubt() -> None
         assert [message.content for message in rig.discord.from_bot(first.id)] == ["hi"]
 
 
+async def test_a_thread_that_can_not_be_opened_at_first_ends_no_receiving() -> None:
+    async with rigged() as rig:
+        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+        rig.discord.will(Fault(method="POST", path="/threads$", status=502, carried_out=True))
+        async with rig.bot(THREADS) as channel:
+            place = await begun_thread(rig, ann, general)
+            ann.says(ann.direct, "hello")
+            await rig.desk.holds(2)
+            await channel.send(place, text(channel, "hi"))
+        thread = int(str(place.thread))
+        assert [message.content for message in rig.discord.from_bot(thread)] == ["hi"]
+
+
 async def test_an_answer_for_a_thread_closed_to_the_bot_is_not_shown_to_others() -> None:
     """A private thread, from which the bot was removed while it was not running."""
     async with rigged() as rig:
