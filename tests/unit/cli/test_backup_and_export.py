@@ -17,6 +17,7 @@ from zeroclaw.conversation.inbox import Item, PersonMessage, item_put
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.gate import grant
 from zeroclaw.gate.grant import GRANTS, Grant
+from zeroclaw.host.answers import Redacted
 from zeroclaw.host.control import DaemonUnreachable
 from zeroclaw.inbound.identity import PEOPLE, Person, person_put
 from zeroclaw.inbound.live_config import HALTS, Halt, halt_put
@@ -220,6 +221,23 @@ def test_lines_are_written_with_and_without_a_daemon(data: Path) -> None:
     opened = open_for_writing(data)
     assert run("export", "ada", "--data-dir", data)[1] == out
     opened.close()
+
+
+def test_an_export_is_redacted_by_the_running_daemon_too(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its environment may have secrets that this one lacks; a long text goes in pieces."""
+
+    async def redact(
+        _place: Path, call: str, kind: type[Redacted], *, texts: tuple[str, ...]
+    ) -> Redacted:
+        assert call == "redact"
+        return kind(texts=tuple(text.replace("and so on", "…") for text in texts))
+
+    monkeypatch.setattr(client, "ask", redact)
+    code, out, err = run("export", "ada", "--data-dir", data)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["text"].split(" ", 2)[2] == "… " * 10_000
 
 
 def test_an_export_that_a_daemon_did_not_redact_says_so(

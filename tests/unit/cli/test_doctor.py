@@ -298,6 +298,13 @@ def test_a_database_of_a_newer_release_fails(tmp_path: Path) -> None:
     assert "was written by a newer zeroclaw: it has schema 99" in verdicts["store"][1]
 
 
+def test_a_missing_secret_fails(tmp_path: Path) -> None:
+    key = 'model = "m"\nbase_url = "http://127.0.0.1:9/v1"\napi_key = {env = "NOWHERE_SET"}\n'
+    code, verdicts = doctor(tmp_path, key)
+    assert (code, verdicts["secrets"][0]) == (1, "fail")
+    assert "`NOWHERE_SET` is not set" in verdicts["secrets"][1]
+
+
 def test_a_missing_local_model_fails(tmp_path: Path) -> None:
     """The check loads no model; a kind that can't be opened fails as well."""
     code, verdicts = doctor(tmp_path, f'kind = "local"\nmodel_file = "{tmp_path}/no.gguf"\n')

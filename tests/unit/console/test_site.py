@@ -43,6 +43,7 @@ async def test_every_section_is_valid_on_an_empty_house(world: World) -> None:
         for section in SECTIONS:
             page = await visitor.page(section)
             assert page.every("h1")[0].words == section.capitalize()
+            assert "Halted" not in page.words
         first = await visitor.client.get("/console/")
         assert first.headers["location"] == "/console/approvals"
 
@@ -296,6 +297,10 @@ async def test_conversations_show_their_state(world: World) -> None:
         assert "waiting for approval chat/ben" in page.by_id("working").words
         rows = [part.words for part in page.by_id("talks").every("li")]
         assert [row.split("chat/")[0].strip() for row in rows] == ["waiting for approval", "idle"]
+        assert [("journal entries" in row, "audit entries" in row) for row in rows] == [
+            (True, True),
+            (True, False),
+        ]
         path = page.links()["chat/ada"].removeprefix("/console/")
         page = await visitor.page(path)
         items = page.by_id("talk").every("li")
@@ -577,6 +582,13 @@ async def test_the_policy_explains_itself(world: World, query: str, text: str) -
     async with visiting(world) as visitor:
         page = await visitor.page(f"policy?{query}")
         assert text in page.by_id("answer").words
+        for row in page.by_id("answer").every("tr")[1:]:
+            is_matched = row.every("td")[1].words == "yes"
+            assert row.attributes["data-matched"] == ("true" if is_matched else "false")
+            assert is_matched or "data-made" not in row.attributes
+        for name, known in (("who", "person:ben"), ("action", "poke"), ("action", "command:halt")):
+            options = page.by_id(f"{name}-known").every("option")
+            assert known in [option.attributes["value"] for option in options]
 
 
 async def test_tools_are_listed_with_their_policy(world: World) -> None:

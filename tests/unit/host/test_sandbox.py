@@ -267,9 +267,13 @@ def test_a_restricted_root_has_no_sandbox(
 
 @pytest.mark.needs("bwrap")
 @pytest.mark.parametrize("network", [False, True])
-async def test_the_sandbox_works_here(network: bool) -> None:
-    """The production command line passes the self-test on this machine."""
+async def test_the_sandbox_works_here(
+    network: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The production command line passes the self-test on this machine, which leaves no file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert isinstance(await sandbox.self_test(network=network), System)
+    assert [*tmp_path.iterdir()] == []
 
 
 async def test_a_command_that_is_stopped_as_it_starts_leaves_no_filter_open(
