@@ -88,6 +88,17 @@ async def test_waiting_conversations_take_turns() -> None:
         assert work.started == ["ada", "ben", "cleo", "ada", "ben", "ada", "ada"]
 
 
+async def test_a_call_that_is_cancelled_while_all_slots_are_taken_passes_its_turn_on() -> None:
+    """It holds its conversation's turn while it waits for a free slot (P9)."""
+    async with asyncio.TaskGroup() as group:
+        work = Work(FairShare("searches", at_once=1), group)
+        await work.start("ada", "ben", "ben")
+        await work.cancel(1)
+        await work.end(0)
+        assert work.started == ["ada", "ben"]
+        await work.close()
+
+
 async def test_too_many_waiting_calls_are_refused() -> None:
     """A conversation's queue is bounded; another's is not affected (P10)."""
     share = FairShare("searches", at_once=1, max_waiting=2)
