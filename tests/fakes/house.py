@@ -38,7 +38,7 @@ from zeroclaw.config.model import ChannelSettings, Config
 from zeroclaw.context_provider import ContextProvider
 from zeroclaw.conversation.inbox import INBOX, Obeyed
 from zeroclaw.daemon.config_check import ChannelPart
-from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start
+from zeroclaw.daemon.foundation import Foundation, ReadyFacts, Start
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
 from zeroclaw.envelope import (
     Address,
@@ -169,7 +169,6 @@ class World:
         return Foundation(
             start=start,
             settings=LiveConfig(start.config, start.checked.statements),
-            openers=Openers(),
             store=OffTheRecord(self.store, facts_of=approval.without_words),
             provider=self.model,
             tools={tool.spec.name: tool for tool in (*self.tools, *self.others)},

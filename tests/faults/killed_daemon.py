@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from zeroclaw.channel import (
     Capabilities,
     Card,
     Channel,
+    ChannelContext,
     Log,
     LookupResult,
     Outcome,
@@ -29,12 +30,14 @@ from zeroclaw.channel import (
 )
 from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
-from zeroclaw.daemon import Openers, run
+from zeroclaw.daemon import Openers, Start, run
+from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile, Rendered
 from zeroclaw.host import logs
 from zeroclaw.store import Commit, Put, Store
 from zeroclaw.stores.sqlite import open_store
+from zeroclaw.value import replace
 
 PORT_VARIABLE = "FAULTS_INSTANTS_PORT"
 LOUD_VARIABLE = "FAULTS_LOUD"
@@ -160,25 +163,49 @@ class ReportingChannel:
         return result
 
 
-def make_openers(environment: Mapping[str, str]) -> Openers:
-    """Return the openers of the reporting store and channels."""
-    connection = TestConnection(int(environment[PORT_VARIABLE]))
+class ReportingPart(ChannelPart):
+    """A channel whose calls are reported."""
+
+    connection: TestConnection
+
+    def make(self, context: ChannelContext) -> Channel:
+        return ReportingChannel(super().make(context), self.connection)
+
+
+def reporting(start: Start, connection: TestConnection) -> Start:
+    """Return the start of a daemon whose channels report their calls."""
+    parts = tuple(
+        ReportingPart(
+            name=part.name,
+            manifest=part.manifest,
+            settings=part.settings,
+            secrets=part.secrets,
+            is_public=part.is_public,
+            connection=connection,
+        )
+        for part in start.checked.channels
+    )
+    return replace(start, checked=replace(start.checked, channels=parts))
+
+
+def make_openers(connection: TestConnection) -> Openers:
+    """Return the opener of the reporting store."""
 
     async def open_watched(directory: Path, *, clock: Clock, log: Log) -> Store:
         return ReportingStore(await open_store(directory, clock=clock, log=log), connection)
 
-    return Openers(
-        store=open_watched, channel=lambda channel: ReportingChannel(channel, connection)
-    )
+    return Openers(store=open_watched)
 
 
 def main() -> None:
     """Run the daemon; takes `run --config FILE` like the product's own command."""
-    start = start_of(load(Path(sys.argv[sys.argv.index("--config") + 1])), os.environ)
+    connection = TestConnection(int(os.environ[PORT_VARIABLE]))
+    loaded = load(Path(sys.argv[sys.argv.index("--config") + 1]))
+    start = reporting(start_of(loaded, os.environ), connection)
     level: logs.Level = "debug" if LOUD_VARIABLE in os.environ else "info"
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form="lines", level=level)
     try:
-        run(start, on_ready=say_ready, openers=make_openers(os.environ))
+        run(start, on_ready=say_ready, openers=make_openers(connection))
     finally:
         stop_logging()
 

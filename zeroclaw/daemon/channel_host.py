@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from zeroclaw.channel import Admit, Channel, ChannelContext, Menu
-from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
@@ -88,7 +87,7 @@ class ChannelHost:
                 admits=partial(notices.context.people.admits, part.name),
             )
             self._group.create_task(
-                supervisor.keep(part.name, self._maker(part, context), up, self._ready),
+                supervisor.keep(part.name, partial(part.make, context), up, self._ready),
                 name=f"channel {part.name}",
             )
 
@@ -172,9 +171,6 @@ class ChannelHost:
         # An answer may still be due on a channel that a reload removed.
         settings = self._foundation.settings.config.channels.get(name)
         return self.accounts.get(name) if settings is not None and settings.stream else None
-
-    def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
-        return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, supervisor: Supervisor, channel: Channel) -> None:
         self.wakeup.set()

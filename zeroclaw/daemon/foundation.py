@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Protocol, cast
 
-from zeroclaw.channel import Channel, Log
+from zeroclaw.channel import Log
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.context_provider import ContextProvider
@@ -46,13 +46,11 @@ class Openers(Value):
 
     Attributes:
         store: Opens the store.
-        channel: Receives each new channel, and returns the one to use.
         clock: The source of time.
     """
 
     store: OpenStore = open_store
     clock: Clock = field(default_factory=SystemClock)
-    channel: Callable[[Channel], Channel] = field(default=lambda channel: channel)
 
 
 class Start(Value):
@@ -125,7 +123,6 @@ class Foundation(Value):
 
     start: Start
     settings: LiveConfig
-    openers: Openers
     store: Store
     provider: Provider
     tools: Mapping[str, Tool]
@@ -201,7 +198,6 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     return Foundation(
         start=start,
         settings=settings,
-        openers=openers,
         store=store,
         provider=providers[ANSWERS],
         tools=by_name(groups),
