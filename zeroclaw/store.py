@@ -18,6 +18,7 @@ from zeroclaw.errors import Conflict, RecordUnreadable
 from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
+Stored = TypeVar("Stored", "Row", bytes)
 
 
 class DurablePoint(StrEnum):
@@ -338,9 +339,9 @@ async def readable(rows: Rows, query: Query, read: Callable[[Row], T]) -> AsyncI
             yield value
 
 
-def readable_of(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
-    """Yield what `read` returns for each row that it can read; see `readable`."""
-    for row in rows:
+def readable_of(stored: Iterable[Stored], read: Callable[[Stored], T]) -> Iterator[T]:
+    """Yield what `read` returns for each row, or body, that it can read; see `readable`."""
+    for row in stored:
         with suppress(RecordUnreadable):
             yield read(row)
 

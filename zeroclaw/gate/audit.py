@@ -21,7 +21,7 @@ Entries contain ids, kinds, decisions and times; no arguments, no results, no me
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -32,7 +32,7 @@ from zeroclaw import codec
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import RecordUnreadable
 from zeroclaw.gate.action import canonical_bytes
-from zeroclaw.store import LogEntry
+from zeroclaw.store import LogEntry, readable_of
 from zeroclaw.value import TAG, Struct, Value, field
 
 GENESIS = "0" * 64
@@ -193,12 +193,6 @@ def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
     return tuple(entry for entry in found if isinstance(entry, Entry) and entry.receipt)
 
 
-def _readable(bodies: Iterable[bytes]) -> Iterator[Written]:
-    for body in bodies:
-        with suppress(RecordUnreadable):
-            yield read(body)
-
-
 def interrupted(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
     """Return end entries for the actions that a restart interrupted.
 
@@ -210,7 +204,7 @@ def interrupted(bodies: Iterable[bytes], at: datetime) -> tuple[Entry, ...]:
     """
     begun: dict[str, Entry] = {}
     may_have_run, ended = set[str](), set[str]()
-    for entry in _readable(bodies):
+    for entry in readable_of(bodies, read):
         if not isinstance(entry, Entry) or entry.kind not in _OF_AN_ACTION:
             continue
         begun.setdefault(entry.action, entry)
