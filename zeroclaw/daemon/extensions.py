@@ -32,7 +32,6 @@ async def open_tools(
     store: Store,
     hidden: tuple[Path, ...],
     redact: Callable[[str], str],
-    version: str,
     stack: AsyncExitStack,
     subtree: Path | None = None,
 ) -> tuple[dict[str, tuple[Tool, ...]], str]:
@@ -50,7 +49,7 @@ async def open_tools(
         # This client keeps no connections alive.
         http = http_client(fetch.limits(tables.fetch))
         stack.push_async_callback(http.aclose)
-        groups["fetch"] = fetch.tools(tables.fetch, http=http, user_agent=f"zeroclaw/{version}")
+        groups["fetch"] = fetch.tools(tables.fetch, http=http)
     if tables.files.enabled:
         quota = Quota(tables.shell.workspace_bytes)
         shared = files.FilesSettings(limits=tables.files, hidden=hidden, quota=quota)

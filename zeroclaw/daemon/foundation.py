@@ -180,7 +180,6 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         store=store,
         hidden=await asyncio.to_thread(hidden_paths, start.places),
         redact=start.checked.redactor.redact,
-        version=start.version,
         stack=stack,
     )
     if shell_note:

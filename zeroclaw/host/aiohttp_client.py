@@ -18,7 +18,6 @@ from yarl import URL
 
 from zeroclaw.errors import NoWayOut
 from zeroclaw.host.http import (
-    USER_AGENT,
     HttpAnswer,
     HttpConnectFailed,
     HttpCut,
@@ -92,7 +91,7 @@ class AiohttpClient:
                 total=None, connect=limits.connect_s, sock_read=limits.read_s
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": USER_AGENT},
+            headers={"User-Agent": "zeroclaw"},
             max_line_size=_LINE_BYTES,
             max_field_size=_LINE_BYTES,
         )

@@ -31,7 +31,6 @@ from typing import Protocol
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.value import Value, field
 
-USER_AGENT = "zeroclaw"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HASHED = re.compile(r"[0-9a-f]{8}\.0")  # subject hashes, as `openssl rehash` names them
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ async def test_fetch_opens_only_configured_addresses(tmp_path: Path) -> None:
         opened = tool.check({"url": f"http://localhost:{server.port}/"})
         closed = tool.check({"url": f"http://127.0.0.1:{server.port}/"})
         assert (await tool.run(opened, context)).text.endswith("\n\nmilk")
-        assert f"user-agent: zeroclaw/{start.version}\r\n" in server.heads[0].lower()
+        assert f"user-agent: zeroclaw/{version('zeroclaw')}\r\n" in server.heads[0].lower()
         with pytest.raises(ToolFailed, match="is a loopback address"):
             await tool.run(closed, context)
 

@@ -51,7 +51,7 @@ async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str,
     empty = await open_store(Path(folder.name), clock=SystemClock())
     stack.push_async_callback(empty.aclose)
     groups, no_shell = await open_tools(
-        LiveConfig(config, ()), store=empty, hidden=(), redact=str, version="", stack=stack
+        LiveConfig(config, ()), store=empty, hidden=(), redact=str, stack=stack
     )
     loaders = loading.tools(lambda _principal, _chat: (), lambda _principal, _chat: {})
     return by_name({**groups, "loading": loaders}), no_shell

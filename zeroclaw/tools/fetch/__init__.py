@@ -15,7 +15,7 @@ from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import resolver
 from zeroclaw.host.executors import FairShare
-from zeroclaw.host.http import USER_AGENT, HttpClient
+from zeroclaw.host.http import HttpClient
 from zeroclaw.text import catalogue
 from zeroclaw.text.page import readable_page
 from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
@@ -56,11 +56,7 @@ class FetchArguments(ToolArguments):
 
 
 def tools(
-    settings: FetchSettings,
-    *,
-    http: HttpClient,
-    resolve: Resolve = resolver.resolve,
-    user_agent: str = USER_AGENT,
+    settings: FetchSettings, *, http: HttpClient, resolve: Resolve = resolver.resolve
 ) -> tuple[Tool, ...]:
     """Return the tool.
 
@@ -68,10 +64,9 @@ def tools(
         settings: Limits of a fetch, and the addresses it may reach.
         http: A client that keeps to `limits(settings)`; its opener closes it.
         resolve: Resolves a name to addresses; raises `NameUnknown`.
-        user_agent: The User-Agent header.
     """
     allowed = read_allowed(settings.allow)
-    fetch = _Fetch(settings, FetchClient(settings, http, resolve, user_agent, allowed))
+    fetch = _Fetch(settings, FetchClient(settings, http, resolve, allowed))
     note = " A redirect to another host is reported." if settings.redirects == "same_host" else ""
     spec = ToolSpec(
         name="fetch",

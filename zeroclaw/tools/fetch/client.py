@@ -6,6 +6,7 @@ rebinding).
 """
 
 from collections.abc import Awaitable, Callable, Collection
+from importlib.metadata import version
 
 from zeroclaw.config.model import FetchSettings
 from zeroclaw.errors import ToolFailed
@@ -28,6 +29,7 @@ Resolve = Callable[[str], Awaitable[tuple[str, ...]]]
 
 ANY_HOST = "host:*"
 
+_USER_AGENT = f"zeroclaw/{version('zeroclaw')}"
 _ACCEPT = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.1"
 _CONNECT_S = 5.0
 _CONNECTIONS = 20
@@ -88,7 +90,6 @@ class FetchClient(Struct, eq=False):
     settings: FetchSettings
     http: HttpClient
     resolve: Resolve
-    user_agent: str
     allowed: AllowedHosts
 
     def refusal(self, target: Target) -> str:
@@ -174,7 +175,7 @@ class FetchClient(Struct, eq=False):
             method="GET",
             url=target.url,
             headers={
-                "User-Agent": self.user_agent,
+                "User-Agent": _USER_AGENT,
                 "Accept": _ACCEPT,
                 "Accept-Encoding": "gzip",
                 "Connection": "close",

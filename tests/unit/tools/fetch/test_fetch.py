@@ -7,6 +7,7 @@ import subprocess
 import threading
 import zlib
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ async def test_a_text_comes_with_where_it_came_from() -> None:
         assert sent.pop("accept").startswith("text/html")
         assert sent == {
             "host": f"wiki.test:{server.port}",
-            "user-agent": "zeroclaw",
+            "user-agent": f"zeroclaw/{version('zeroclaw')}",
             "accept-encoding": "gzip",
             "connection": "close",
         }
