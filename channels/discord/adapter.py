@@ -461,7 +461,7 @@ class DiscordChannel:
             "nonce": nonce,  # at most 25 characters; Create Message, read 2026-11
             "enforce_nonce": True,
         }
-        if reply_to and not to.direct and is_snowflake(reply_to) and channel != reply_to:
+        if is_snowflake(reply_to) and not to.direct and channel != reply_to:
             message["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         if file is not None:
             message["attachments"] = [{"id": 0, "filename": file[0]}]

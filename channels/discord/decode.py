@@ -128,8 +128,8 @@ def cursor(channel: str, message: str) -> str:
 
 def read_cursor(value: str) -> tuple[str, int] | None:
     """Parse a cursor; None if it is invalid."""
-    channel, slash, message = value.partition("/")
-    if not slash or not is_snowflake(channel) or not is_snowflake(message):
+    channel, _, message = value.partition("/")
+    if not is_snowflake(channel) or not is_snowflake(message):
         return None
     return channel, int(message)
 

@@ -1189,6 +1189,12 @@ async def test_unsupported_calls_raise_errors() -> None:
             await bot.channel.typing(address)
         with pytest.raises(NotSupported, match="only in a thread"):
             await bot.channel.typing(replace(address, chat="@UANN"))
+    hold = SETTINGS.model_copy(update={"uncertain": "hold"})
+    async with SlackServer() as slack, running(slack, Desk().admit, settings=hold) as bot:
+        with pytest.raises(NotSupported):
+            bot.channel.mark(address)
+        with pytest.raises(NotSupported):
+            await bot.channel.lookup(address, bot.message("hello"), since="1.0", apart=frozenset())
 
 
 async def test_a_message_clears_the_working_status() -> None:

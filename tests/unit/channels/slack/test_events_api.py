@@ -195,8 +195,9 @@ async def test_a_late_retry_reads_chats_back() -> None:
         await third.dispatch(retry=3)
         await third.confirmed.wait()
         await third.dispatch(retry=3)
+        await (await world.ann.says("four")).confirmed.wait()  # after its chat was read, if at all
         received = [envelope.body for envelope in desk.stored]
-        assert received == [Said(text="one"), Said(text="two"), Said(text="three")]
+        assert received == [Said(text=word) for word in ("one", "two", "three", "four")]
         assert world.slack.calls.count("conversations.history") == 1
 
 
