@@ -92,7 +92,7 @@ def _full_text(card: Card, endings: Mapping[ApprovalId, Ending]) -> str:
         if call.approval in endings:
             ending = escaped(shared.ending_text(words, endings[call.approval]))
             parts.append(cut(ending, _ENDING_UNITS - 1))
-        elif not _has_buttons(card, call):
+        elif call not in card.calls[:MAX_ROWS]:
             parts.append(line(words.by_number(call.number)))
     return "\n".join(parts)
 
@@ -120,9 +120,8 @@ def _head(card: Card) -> str:
 
 
 def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> list[dict[str, object]]:
-    pending = [call for call in card.calls if call.approval not in endings]
-    shown = [call for call in pending if _has_buttons(card, call)]
-    return [_row([_answer(card, call, choice) for choice in card.choices]) for call in shown]
+    pending = [call for call in card.calls[:MAX_ROWS] if call.approval not in endings]
+    return [_row([_answer(card, call, choice) for choice in card.choices]) for call in pending]
 
 
 def _answer(card: Card, call: CardCall, choice: Choice) -> dict[str, object]:
@@ -173,10 +172,6 @@ def _row(buttons: list[dict[str, object]]) -> dict[str, object]:
 
 def _button(label: str, custom_id: str, style: int) -> dict[str, object]:
     return {"type": _BUTTON, "style": style, "label": cut(label, MAX_LABEL), "custom_id": custom_id}
-
-
-def _has_buttons(card: Card, call: CardCall) -> bool:
-    return call in card.calls[:MAX_ROWS]
 
 
 # --- the data of buttons and forms ---------------------------------------------------------------

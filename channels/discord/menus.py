@@ -1,6 +1,6 @@
 """Registers the bot's slash commands with Discord."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from channels._remote.fields import Json, inner, objects, text
 from channels.discord.decode import ARGUMENTS, ASK, QUESTION
@@ -46,7 +46,6 @@ def _described(does: Mapping[Language, str]) -> dict[str, object]:
 
 def _essence(command: Json) -> tuple[str, ...]:
     """Return the parts of a command to compare; Discord adds other fields."""
-    options: Sequence[Json] = objects(command, "options")
     german = text(inner(command, "description_localizations"), "de")
     fixed = (text(command, "name"), german, text(command, "description"))
-    return (*fixed, *(text(option, "name") for option in options))
+    return (*fixed, *(text(option, "name") for option in objects(command, "options")))
