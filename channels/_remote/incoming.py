@@ -47,6 +47,11 @@ def quote(original: str, name: str) -> str:
     return f"[in reply to what {author} wrote:]\n{lines}\n\n"
 
 
+def after_mention(words: str) -> str:
+    """Return what follows a leading mention of the bot, without the comma or colon that sets it off."""
+    return words.lstrip(",:").lstrip()
+
+
 def text_hash(content: str) -> str:
     """Return a hash that tells two edits within a second apart, since platforms may count seconds."""
     return hashlib.sha256(content.encode()).hexdigest()[:16]

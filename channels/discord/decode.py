@@ -12,7 +12,15 @@ from datetime import datetime
 from typing import Literal
 
 from channels._remote.fields import Json, array, inner, integer, objects, text, utc_time
-from channels._remote.incoming import Skipped, attachment, is_timely, item_line, plain_name, quote
+from channels._remote.incoming import (
+    Skipped,
+    after_mention,
+    attachment,
+    is_timely,
+    item_line,
+    plain_name,
+    quote,
+)
 from channels.discord import cards
 from channels.discord.snowflakes import is_snowflake, snowflake
 from zeroclaw import (
@@ -246,8 +254,7 @@ def _words(event: Json, bot: Bot) -> str:
         names = {snowflake(user, "id"): name_of(user).replace(" ", "_") for user in people}
         mention = _MENTION.match(content.lstrip())
         if mention is not None and mention[1] in {bot.id, *bot.roles}:
-            remainder = content.lstrip()[mention.end() :].lstrip(" ,:\n")
-            content = remainder or content
+            content = after_mention(content.lstrip()[mention.end() :]) or content
         content = _MENTION.sub(lambda m: f"@{names[m[1]]}" if m[1] in names else m[0], content)
     return "\n".join(filter(None, (content, *_extras(event))))
 

@@ -14,7 +14,15 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 from channels._remote.fields import Json, as_object, from_unix, inner, objects, parse_json, text
-from channels._remote.incoming import Skipped, attachment, is_timely, plain_name, quote, text_hash
+from channels._remote.incoming import (
+    Skipped,
+    after_mention,
+    attachment,
+    is_timely,
+    plain_name,
+    quote,
+    text_hash,
+)
 from zeroclaw import (
     Address,
     ApprovalId,
@@ -356,9 +364,10 @@ def unmarked(content: str, bot: Bot) -> str:
         link = link.removeprefix("mailto:")
         return link if not label or label == link else f"{label} ({link})"
 
+    content = content.lstrip() if is_called else content
     words = _TAG.sub(typed, content) if "<" in content else content
     words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return (words.strip() or f"@{bot.user}") if is_called else words
+    return (after_mention(words).rstrip() or f"@{bot.user}") if is_called else words
 
 
 # --- presses, forms, slash commands ----------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Literal
 
 from channels._remote.cards import parse_button_data
 from channels._remote.fields import Json, as_object, flag, from_unix, inner, integer, objects, text
-from channels._remote.incoming import is_timely, text_hash
+from channels._remote.incoming import after_mention, is_timely, text_hash
 from channels.telegram import cards
 from channels.telegram.contents import (
     attachments,
@@ -48,7 +48,7 @@ from zeroclaw import (
 Groups = Literal["off", "mentioned", "all"]
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*))?", re.DOTALL)
-_MENTION = re.compile(r"@(\w+)(?:[,:]+\s*|\s+)(\S.*)", re.DOTALL)
+_MENTION = re.compile(r"@(\w+)(?=[\s,:])")
 SHARED = "shared"
 """The scope of the message id counter that many chats share."""
 # Length of the longest ids of users and basic groups, with the sign; those of supergroups have one digit
@@ -240,10 +240,11 @@ def _with_notes(message: Json, content: str, bot: Bot) -> str:
 
 def _without_mention(content: str, bot: Bot) -> str:
     """Return a text without a leading mention of the bot, unless that is all of it."""
-    mention = _MENTION.match(content.lstrip())
+    words = content.lstrip()
+    mention = _MENTION.match(words)
     if mention is None or mention[1].lower() != bot.username.lower():
         return content
-    return mention[2]
+    return after_mention(words[mention.end() :]) or content
 
 
 def _command(content: str, bot: Bot) -> tuple[Command, str] | None:

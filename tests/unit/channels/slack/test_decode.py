@@ -179,6 +179,8 @@ def test_an_empty_message_is_skipped() -> None:
     [
         ("a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
         ("<@UBOT>  do it ", "do it"),
+        ("<@UBOT>, do it", "do it"),
+        ("<@UBOT> :wq is what?", ":wq is what?"),
         ("<@UBOT> ", "@UBOT"),
         ("ask <@UBOT> now", "ask  now"),
         ("<@UBOB> and <@UEVE|eve>", "@UBOB and @UEVE"),
@@ -195,7 +197,7 @@ def test_slacks_markup_is_turned_back_into_typed_text(content: str, typed: str) 
 
 def test_a_slash_and_a_word_are_a_command() -> None:
     assert envelope(message(text="/Stop")).body == Command(name="stop")
-    assert envelope(in_channel(text="<@UBOT> /approve 1 3")).body == Command(
+    assert envelope(in_channel(text="<@UBOT>: /approve 1 3")).body == Command(
         name="approve", rest="1 3"
     )
 
