@@ -19,8 +19,8 @@ from zeroclaw import (
 from zeroclaw.host.control import Serve
 from zeroclaw.text.language import Localized
 
-NOWHERE = Path("/nowhere")
-"""A directory that does not exist, for channels that keep no files."""
+NOWHERE = Path("/dev/null/nowhere")
+"""A directory that can't even be made, for channels that keep no files."""
 
 
 def no_log(event: str, /, **fields: object) -> None:
