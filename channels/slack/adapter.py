@@ -320,18 +320,20 @@ class SlackChannel:
         # With the assistant all messages are in threads; the chat's history has only their roots.
         top = reading.top or max(reading.threads, key=order, default="")
         missed: list[Json] = []
-        threads = {"": top, **reading.threads}
+        channel, threads = "", {"": top, **reading.threads}
         while threads:
             thread = next(iter(threads))
             last = threads.pop(thread)
-            newer = await self._read_after(last, address, thread) if last else []
-            if not thread:
-                threads |= {ts: ts for ts in self._roots(chat, newer) if ts not in threads}
-            missed += newer
-        if not missed:
-            return ()
-        self._context.log("history_read", messages=len(missed))
-        channel = await self._channel_of(address)
+            try:
+                channel = channel or await self._channel_of(address)
+                newer = await self._read_after(last, channel, thread) if last else []
+                if not thread:
+                    threads |= {ts: ts for ts in self._roots(chat, newer) if ts not in threads}
+                missed += newer
+            except ChannelRejected as error:  # a deleted thread must not hide the others
+                self._context.log("history_refused", reason=str(error), level="warning")
+        if missed:
+            self._context.log("history_read", messages=len(missed))
         kind = {"channel": channel, "channel_type": "im" if chat.startswith(DIRECT) else "channel"}
         events = (Event(data={"type": "message", **message, **kind}) for message in missed)
         return tuple(sorted(events, key=lambda event: order(text(event.data, "ts"))))
@@ -342,29 +344,23 @@ class SlackChannel:
         ours = [root for root in threads if chat.startswith(DIRECT) or is_meant(root, self._bot)]
         return sorted((text(root, "ts") for root in ours), key=order)[-MAX_THREADS:]
 
-    async def _read_after(self, after: str, address: Address, thread: str) -> list[Json]:
+    async def _read_after(self, after: str, channel: str, thread: str) -> list[Json]:
         """Read the messages of a chat or thread after one, at most the newest `MAX_MISSED`.
 
-        Slack returns a chat's newest page first, a thread's oldest; so a thread is read to its end, or
-        to the page that Slack refuses, since it has deleted the thread or forgotten the cursor.
+        Slack returns a chat's newest page first, a thread's oldest; so a thread is read to its end.
         """
         missed: list[Json] = []
         count = 0
+        arguments = {"channel": channel, "oldest": after, "limit": PAGE, "ts": thread or None}
         method = "conversations.replies" if thread else "conversations.history"
         cursor: str | None = ""
-        try:
-            channel = await self._channel_of(address)
-            arguments = {"channel": channel, "oldest": after, "limit": PAGE, "ts": thread or None}
-            while cursor is not None and (thread or count < MAX_MISSED):
-                read = partial(self._calls.read, method, {**arguments, "cursor": cursor or None})
-                page = await call_when_allowed(read, self._context.clock, self._context.log)
-                newer = [item for item in objects(page, "messages") if _order(item) > order(after)]
-                count += len(newer)
-                missed = sorted([*missed, *newer], key=_order)[-MAX_MISSED:]
-                cursor = text(inner(page, "response_metadata"), "next_cursor") or None
-        except ChannelRejected as error:
-            self._context.log("history_refused", reason=str(error), level="warning")
-            return missed
+        while cursor is not None and (thread or count < MAX_MISSED):
+            read = partial(self._calls.read, method, {**arguments, "cursor": cursor or None})
+            page = await call_when_allowed(read, self._context.clock, self._context.log)
+            newer = [item for item in objects(page, "messages") if _order(item) > order(after)]
+            count += len(newer)
+            missed = sorted([*missed, *newer], key=_order)[-MAX_MISSED:]
+            cursor = text(inner(page, "response_metadata"), "next_cursor") or None
         if cursor is not None or count > MAX_MISSED:
             self._context.log("history_cut", read=count, level="warning")
         return missed

@@ -581,26 +581,6 @@ async def test_a_long_thread_is_read_back_to_its_end(monkeypatch: pytest.MonkeyP
         assert bodies(desk)[1:] == [Said(text=str(number)) for number in range(5)]
 
 
-async def test_what_was_read_of_a_history_before_a_refusal_is_received(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Slack forgets a cursor while the bot waits for the rate limit."""
-    monkeypatch.setattr(adapter, "PAGE", 2)
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
-        async with running(slack, desk.admit):
-            await (await ann.says("hello")).confirmed.wait()
-        for number in range(4):
-            await ann.says(str(number))
-        slack.waiting.clear()  # Slack has given up sending them
-        refusal = Fault(body={"ok": False, "error": "invalid_cursor"})
-        slack.will("conversations.history", None, refusal)
-        async with running(slack, desk.admit, positions=desk.positions):
-            await desk.holds(3)
-        assert bodies(desk)[1:] == [Said(text="2"), Said(text="3")]
-
-
 async def test_the_newest_messages_of_too_long_a_thread_are_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
