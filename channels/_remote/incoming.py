@@ -1,12 +1,15 @@
 """Text and names of incoming messages, the same for every platform; pure."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from channels._remote.fields import Json, integer, text
 from zeroclaw import Attachment, Value, shortened
 
+# Not the colon of `:wq` or of an emoji's name.
+_SET_OFF = re.compile(r"\A\s*(?:,+|:+(?=[\s/]|\Z))")
 MAX_QUOTED_CHARS = 1_000
 MAX_NAME_CHARS, MAX_LINE_CHARS = 64, 300
 LATEST_MENTION = timedelta(days=1)
@@ -49,7 +52,7 @@ def quote(original: str, name: str) -> str:
 
 def after_mention(words: str) -> str:
     """Return what follows a leading mention of the bot, without the comma or colon that sets it off."""
-    return words.lstrip(",:").lstrip()
+    return _SET_OFF.sub("", words, count=1).lstrip()
 
 
 def text_hash(content: str) -> str:

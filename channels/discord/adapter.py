@@ -16,7 +16,7 @@ from channels._remote.reconnection import keep_connected
 from channels._remote.settings import check_lookup
 from channels.discord import CAPABILITIES, DiscordSettings, cards, decode, menus, render
 from channels.discord.decode import DIRECT, Bot, Interaction, author_of, chat_of
-from channels.discord.errors import Archived, NoReply, NotFound
+from channels.discord.errors import Archived, NoReply, NotFound, ThreadExists
 from channels.discord.gateway import Gateway, intents
 from channels.discord.interactions import NO_PINGS, Responder
 from channels.discord.lookup import Sent, buttons_of, look, snowflake_at
@@ -281,6 +281,7 @@ class DiscordChannel:
                 self._context.log("history_cut", read=len(missed), level="warning")
         except ChannelRejected as error:
             self._context.log("history_refused", reason=str(error), level="warning")
+            return ()  # the newest page comes first: it would move the position past the others
         if missed:
             self._context.log("history_read", messages=len(missed))
         # The history includes our own messages.
@@ -526,16 +527,16 @@ class DiscordChannel:
             body = {"name": name[:MAX_NAME] or "zeroclaw", "auto_archive_duration": DAY_MIN}
             path = f"/channels/{chat}/messages/{thread}/threads"
             try:
-                await self._rest.read(path, body)
+                with suppress(ThreadExists):
+                    await self._rest.read(path, body)
                 self._parents[thread] = chat
+                self._read.setdefault(thread, int(thread))
             except ChannelRejected as error:
                 await self._look_up_thread(thread, error)
-            if self._parents[thread]:
-                self._read.setdefault(thread, int(thread))
         return thread if self._parents[thread] else chat
 
     async def _look_up_thread(self, thread: str, error: ChannelRejected) -> None:
-        """Look up a thread that exists already, perhaps as a post of a forum."""
+        """Look up a thread that no message of its parent started, such as a forum post."""
         with suppress(NotFound):  # not if it is closed to the bot: more people read its parent
             self._learn_channel(as_object(await self._rest.read(f"/channels/{thread}")))
         if thread not in self._parents:

@@ -36,11 +36,15 @@ class NoReply(ChannelRejected):
     """Raised when the bot may not reply, since it may not read the history."""
 
 
+class ThreadExists(ChannelRejected):
+    """Raised when a message already has a thread."""
+
+
 class Archived(ChannelRejected):
     """Raised when a message can't be changed or deleted, since its thread is archived."""
 
 
-_KINDS = {160002: NoReply, 50083: Archived}
+_KINDS = {160002: NoReply, 160004: ThreadExists, 50083: Archived}
 
 
 def refused(name: str, status: int, body: bytes, headers: Mapping[str, str]) -> ZeroclawError:

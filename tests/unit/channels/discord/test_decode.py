@@ -139,7 +139,7 @@ def test_names_replace_ids_and_a_bare_mention_stays() -> None:
     """Any display name becomes one line without brackets."""
     mentions = [BOT, {"id": "8", "username": "x" * 80}]
     assert said_body(message(content="<@99>", mentions=mentions)).text == "@zero"
-    assert said_body(message(content="<@99>: :wq?", mentions=mentions)).text == ":wq?"
+    assert said_body(message(content="<@99> : :wq?", mentions=mentions)).text == ":wq?"
     assert said_body(message(content="hi <@!8> <@5>", mentions=mentions)).text == (
         f"hi @{'x' * 63}… <@5>"
     )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from channels.discord.errors import NotFound, TokenRefused, closed, refused
+from channels.discord.errors import NotFound, ThreadExists, TokenRefused, closed, refused
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -89,3 +89,7 @@ def test_a_gateway_that_closes_for_good_says_what_to_do(
     assert type(error) is kind
     assert message in str(error)
     assert "\n" not in str(error)
+
+
+def test_an_already_open_thread_is_distinguished() -> None:
+    assert isinstance(answer(400, {"code": 160004}), ThreadExists)

@@ -514,24 +514,25 @@ async def test_a_forbidden_history_is_left_out() -> None:
     assert rig.bodies() == words(2)
 
 
-async def test_what_was_read_of_a_history_before_a_refusal_is_received(
+async def test_a_history_that_is_refused_within_is_read_again_as_a_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Such as for lack of a permission that the bot lost between two pages."""
+    """Its newest page comes first, and would move the position past the other messages (P1)."""
     monkeypatch.setattr(adapter, "PAGE", 1)
     async with rigged() as rig:
         ann = rig.discord.person("ann")
         async with rig.bot():
             ann.says(ann.direct, "message 0")
             await rig.desk.holds(1)
-        missed = {"id": str(ann.says(ann.direct, "?").id), "channel_id": str(ann.direct), "type": 0}
-        missed |= {"content": "message 1", "author": {"id": str(ann.id), "username": "ann"}}
-        rig.discord.will(Fault(method="GET", path=HISTORY, status=200, body=[missed]))
+        ann.says(ann.direct, "message 1")
+        newest = {"id": str(ann.says(ann.direct, "message 2").id), "channel_id": str(ann.direct)}
+        newest |= {"type": 0, "content": "message 2", "author": {"id": str(ann.id)}}
+        rig.discord.will(Fault(method="GET", path=HISTORY, status=200, body=[newest]))
         body = {"message": "Missing Access", "code": 50001}
         rig.discord.will(Fault(method="GET", path=HISTORY, status=403, body=body))
         async with rig.bot():
             await rig.log.until("history_refused")
-            ann.says(ann.direct, "message 2")
+        async with rig.bot():
             await rig.desk.holds(3)
     assert rig.bodies() == words(3)
 
