@@ -540,6 +540,8 @@ class DiscordChannel:
         with suppress(NotFound):  # not if it is closed to the bot: more people read its parent
             self._learn_channel(as_object(await self._rest.read(f"/channels/{thread}")))
         if thread not in self._parents:
+            if isinstance(error, NotFound):
+                raise error  # it was deleted: its parent may be open to more people
             self._context.log("thread_not_opened", reason=str(error), level="warning")
             self._parents[thread] = ""
 

@@ -189,6 +189,17 @@ async def test_an_answer_for_a_thread_closed_to_the_bot_is_not_shown_to_others()
         assert rig.discord.from_bot(general) == []
 
 
+async def test_an_answer_for_a_deleted_thread_is_not_shown_to_others() -> None:
+    """It may have been a private one. P4."""
+    async with rigged() as rig:
+        general = rig.discord.channel("general")
+        async with rig.bot(THREADS) as channel:
+            gone = replace(server(rig, general), thread="900000000000000001")
+            with pytest.raises(ChannelRejected):
+                await channel.send(gone, text(channel, "for few"))
+        assert rig.discord.from_bot(general) == []
+
+
 async def test_without_permission_for_threads_the_answer_is_in_the_channel() -> None:
     async with rigged() as rig:
         ann, general = rig.discord.person("ann"), rig.discord.channel("general")
