@@ -193,6 +193,14 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
+def test_the_top_level_holds_what_belongs_there() -> None:
+    """What a test or a tool left in the working directory is not committed with the rest."""
+    assert {path.relative_to(ROOT).parts[0] for path in tracked_files()} == {
+        ".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "channels", "config.example.toml",
+        "deploy", "docs", "pyproject.toml", "tests", "zeroclaw",
+    }  # fmt: skip
+
+
 def test_no_tracked_file_names_a_machine_or_a_registry() -> None:
     """What is in the repository works anywhere: no path of one machine, no index address."""
     banned = re.compile(
