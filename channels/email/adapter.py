@@ -15,7 +15,7 @@ from channels._remote.incoming import Skipped
 from channels._remote.intake import ShortAnswers, until
 from channels._remote.limits import check_size, unknown
 from channels.email import CAPABILITIES, EmailSettings, decode, identity, render
-from channels.email.decode import Bot, Decoded, Fetched, Parent
+from channels.email.decode import CUT, Bot, Decoded, Fetched, Parent
 from channels.email.imap import Account, CommandRefused, Mailbox
 from channels.email.logins import Logins
 from channels.email.render import Parts
@@ -31,6 +31,7 @@ from zeroclaw import (
     Attachment,
     Card,
     ChannelContext,
+    ChannelRejected,
     ChannelStopped,
     ChannelUnavailable,
     ConfigError,
@@ -355,6 +356,9 @@ class EmailChannel:
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return the bytes of a file from the mail that it came with."""
+        if attachment.reference.startswith(CUT):
+            message = f"`{self.name}`: the mail is larger than `max_mail_bytes`"
+            raise ChannelRejected(message)
         content = await self._account.file(attachment.reference)
         if content is None:
             raise unknown(self.name, "file", attachment.reference)

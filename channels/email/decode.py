@@ -45,7 +45,8 @@ MAX_CHARS = 100_000
 """Limit of a mail's text; the rest is dropped."""
 MAX_READ_CHARS = 500_000
 """Limit of all text parts of a mail together, markup included."""
-MAX_FILES = 20
+CUT = "cut"
+"""In place of the position in references to files of a mail of which only the beginning was read."""
 MAX_REASON_CHARS = 1_000
 MAX_ID_CHARS = 120
 """A longer Message-ID is replaced by its hash. Exchange's have 80."""
@@ -166,7 +167,7 @@ def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decod
     keys = [f"uid:{settings.mailbox}:{cursor}"]
     if author.verified and parent.id:
         keys.append(f"id:{identity.digest(author.id, parent.id)}")
-    files = _files(mail, cursor) if len(fetched.raw) < settings.max_mail_bytes else ()
+    is_cut = len(fetched.raw) >= settings.max_mail_bytes
     text, own = _texts(mail)
     own = quotes.without_repeats(own, bot_texts) if bot_texts else own
     may_quote = author.verified and bool(parent.references) and quotes.is_long(own)
@@ -181,7 +182,7 @@ def decode(fetched: Fetched, bot: Bot, bot_texts: Collection[str] = ()) -> Decod
         body=body,
         message=parent.id if is_plain_id(parent.id) else f"uid:{cursor}",
         position=Position(scope=bot.scope, cursor=cursor),
-        attachments=tuple(files)[:MAX_FILES],
+        attachments=tuple(_files(mail, CUT if is_cut else cursor)),
         sent_at=fetched.at,
         alone=True,
     )

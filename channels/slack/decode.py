@@ -50,7 +50,6 @@ DIRECT = "@"
 """Prefix of a person's id: names their direct chat, whose own id need not be known."""
 MAX_THREADS = 20
 """Threads of one chat in its cursor; the most recently active ones."""
-MAX_FILES = 20
 Above = Sequence[Json] | None
 """The messages of a thread above the one that calls the bot into it; None if they can't be read."""
 MAX_ABOVE = 20
@@ -340,7 +339,7 @@ def _shared(event: Json) -> str:
 
 
 def _files(event: Json) -> tuple[Attachment, ...]:
-    files = objects(event, "files")[:MAX_FILES]
+    files = objects(event, "files")
     found = (attachment(file, text(file, "id"), name="name", kind="mimetype") for file in files)
     return tuple(file for file in found if is_id(file.reference))
 

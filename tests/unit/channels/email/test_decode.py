@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from channels._remote.incoming import Skipped
 from channels.email.decode import (
+    CUT,
     MAX_CHARS,
-    MAX_FILES,
     Bot,
     Decoded,
     decode,
@@ -468,15 +468,13 @@ def test_a_missing_size_is_computed() -> None:
     assert file.size_bytes == 6
 
 
-def test_the_number_of_files_is_bounded() -> None:
-    many = "--x\nContent-Type: a/b\n\nx\n" * (MAX_FILES + 5)
-    assert len(decoded(letter(many, head=MIXED)).attachments) == MAX_FILES
-
-
-def test_a_too_large_mail_brings_no_files() -> None:
+def test_the_files_of_a_too_large_mail_are_only_named() -> None:
+    """The last of them is not there as a whole."""
     long, me = letter(f"{PARTS}{' ' * 100_000}", head=MIXED), me_with(max_mail_bytes=100_000)
-    assert decoded(long, me).attachments == ()
-    assert decoded(long).attachments != ()
+    cut, whole = decoded(long, me).attachments, decoded(long).attachments
+    assert [file.name for file in cut] == [file.name for file in whole]
+    assert [file.reference.partition(":")[0] for file in cut] == [CUT] * 3
+    assert [file.reference.partition(":")[0] for file in whole] == ["7"] * 3
 
 
 # --- answers to a card ---------------------------------------------------------------------------

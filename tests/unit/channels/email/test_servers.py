@@ -787,7 +787,10 @@ async def test_only_the_beginning_of_a_too_large_mail_is_read(place: EmailPlace)
     async with receiving(channel, desk.admit):
         await write(place, mail)
         await desk.holds(1)
-    assert (texts(desk), desk.stored[0].attachments) == (["see the file"], ())
+        [file] = desk.stored[0].attachments
+        with pytest.raises(ChannelRejected, match="larger than `max_mail_bytes`"):
+            await channel.fetch(file, max_bytes=1_000_000)
+    assert (texts(desk), file.name) == (["see the file"], "a.bin")
 
 
 async def test_the_sender_of_a_code_gets_the_outcome(place: EmailPlace) -> None:
