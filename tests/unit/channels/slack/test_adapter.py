@@ -17,7 +17,7 @@ from channels.slack import SlackSettings, adapter
 from channels.slack.adapter import MENTION_WAIT_S, SlackChannel
 from channels.slack.calls import CHECK_S, MAX_CHECKS, check
 from channels.slack.decode import MAX_THREADS, NOT_READ
-from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer
+from channels.slack.emulator.server import APP, BOT, Fault, Json, Person, SlackServer, UserAction
 from channels.slack.render import link_in, text_block
 from tests.contract.channel_suite import Desk, Standing, noting, receiving
 from tests.contract.channel_words import (
@@ -96,6 +96,35 @@ async def running(
         yield RunningBot(slack=slack, channel=channel, clock=clock)
 
 
+async def confirmed(acting: Awaitable[UserAction]) -> UserAction:
+    """Let a person act, and wait until the bot has confirmed the event to Slack."""
+    action = await acting
+    await action.confirmed.wait()
+    return action
+
+
+@asynccontextmanager
+async def workspace() -> AsyncGenerator[tuple[SlackServer, Desk, Person, str]]:
+    """A workspace, what the bot admits in it, Ann, and a channel of hers."""
+    async with SlackServer() as slack:
+        ann = await slack.person()
+        yield slack, Desk(), ann, await slack.channel(ann)
+
+
+@asynccontextmanager
+async def team_of_ann() -> AsyncGenerator[tuple[SlackServer, RunningBot, Desk, Person, str]]:
+    """A workspace in which the bot runs, what it admits, Ann, and a channel of hers."""
+    async with workspace() as (slack, desk, ann, team), running(slack, desk.admit) as bot:
+        yield slack, bot, desk, ann, team
+
+
+async def read_back(slack: SlackServer, desk: Desk, number: int) -> None:
+    """Start the bot again after a time in which Slack gave up sending it events."""
+    slack.waiting.clear()
+    async with running(slack, desk.admit, positions=desk.positions):
+        await desk.holds(number)
+
+
 @asynccontextmanager
 async def bot_for_ann() -> AsyncGenerator[tuple[SlackServer, RunningBot, Person, Address]]:
     """A workspace of Ann and the bot, and the address of her direct chat."""
@@ -115,14 +144,10 @@ def bodies(desk: Desk) -> list[object]:
 
 async def test_a_mention_starts_a_thread_and_later_messages_there_need_none() -> None:
     """Other messages of a channel are not for the bot; it answers in the thread."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        await (await ann.says("lunch?", channel=team)).confirmed.wait()
-        first = await ann.says("@zeroclaw hello", channel=team)
-        await first.confirmed.wait()
-        await (await ann.says("and this", channel=team, thread=first.ts)).confirmed.wait()
+    async with team_of_ann() as (slack, bot, desk, ann, team):
+        await confirmed(ann.says("lunch?", channel=team))
+        first = await confirmed(ann.says("@zeroclaw hello", channel=team))
+        await confirmed(ann.says("and this", channel=team, thread=first.ts))
         assert bodies(desk) == [Said(text="hello"), Said(text="and this")]
         address = desk.stored[0].address
         assert {envelope.address for envelope in desk.stored} == {address}
@@ -132,12 +157,10 @@ async def test_a_mention_starts_a_thread_and_later_messages_there_need_none() ->
 
 
 async def test_edits_and_deletions_arrive() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
+    async with team_of_ann() as (_, _, desk, ann, _):
         first = await ann.says("helo")
-        await (await ann.edits(first, "hello")).confirmed.wait()
-        await (await ann.deletes(first)).confirmed.wait()
+        await confirmed(ann.edits(first, "hello"))
+        await confirmed(ann.deletes(first))
         assert bodies(desk)[1:] == [
             Edited(message=first.ts, said=Said(text="hello")),
             Deleted(message=first.ts),
@@ -146,18 +169,14 @@ async def test_edits_and_deletions_arrive() -> None:
 
 async def test_a_mention_that_is_added_by_an_edit_is_admitted_once() -> None:
     """Slack also sends a mention event (github.com/slack-go/slack/pull/1256, read 2026-11)."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        first = await ann.says("lunch?", channel=team)
-        await first.confirmed.wait()
+    async with team_of_ann() as (slack, bot, desk, ann, team):
+        first = await confirmed(ann.says("lunch?", channel=team))
         for text in (f"<@{slack.bot}> lunch?", f"<@{slack.bot}> dinner?"):
             edit = await ann.edits(first, text)
             edited = cast("Json", cast("Json", edit.payload["event"])["message"])
             mention = slack.event({**edited, "type": "app_mention"})
             await mention.dispatch()
-            await (await ann.says("aside", channel=team)).confirmed.wait()
+            await confirmed(ann.says("aside", channel=team))
             await bot.clock.advance(MENTION_WAIT_S)
             await mention.confirmed.wait()
         assert bodies(desk) == [
@@ -169,10 +188,7 @@ async def test_a_mention_that_is_added_by_an_edit_is_admitted_once() -> None:
 
 async def test_a_mention_that_is_added_late_is_written_then() -> None:
     """Its answer is not late, nor is it too old to be answered."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with team_of_ann() as (slack, bot, desk, ann, team):
         for sent, edited in (("1700000000", "1700003600"), ("1600000000", "1700003600")):
             fields: Json = {"type": "app_mention", "channel": team, "user": ann.id}
             fields |= {"ts": f"{sent}.000001", "text": f"<@{slack.bot}> lunch?"}
@@ -187,10 +203,7 @@ async def test_a_mention_that_is_added_late_is_written_then() -> None:
 
 async def test_a_mention_that_arrives_before_its_files_has_them() -> None:
     """The first of two events may lack them (NousResearch/hermes-agent#77141, 2026-08)."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with team_of_ann() as (slack, bot, desk, ann, team):
         fields: Json = {"channel": team, "user": ann.id, "ts": "1700000000.000001"}
         fields["text"] = f"<@{slack.bot}> read this"
         mention = slack.event({**fields, "type": "app_mention"})
@@ -212,15 +225,11 @@ async def test_a_mention_in_a_long_thread_includes_the_newest_messages(
 ) -> None:
     """Slack's answer begins with the oldest message."""
     monkeypatch.setattr(adapter, "PAGE", 4)
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with team_of_ann() as (_, _, desk, ann, team):
         lunch = await ann.says("lunch?", channel=team)
         for text in "abcdefgh":
             await ann.says(text, channel=team, thread=lunch.ts)
-        action = await ann.says("@zeroclaw well?", channel=team, thread=lunch.ts)
-        await action.confirmed.wait()
+        await confirmed(ann.says("@zeroclaw well?", channel=team, thread=lunch.ts))
     (body,) = bodies(desk)
     assert isinstance(body, Said)
     assert body.text.endswith("wrote:]\n> h\n\nwell?")
@@ -238,10 +247,10 @@ async def test_a_thread_is_read_only_for_admitted_people() -> None:
         team = await slack.channel(eve)
         first = await eve.says("lunch?", channel=team)
         for text in ("@zeroclaw a", "@zeroclaw b"):
-            await (await eve.says(text, channel=team, thread=first.ts)).confirmed.wait()
+            await confirmed(eve.says(text, channel=team, thread=first.ts))
         assert "conversations.replies" not in slack.calls
         admitted.add(eve.id)
-        await (await eve.says("@zeroclaw c", channel=team, thread=first.ts)).confirmed.wait()
+        await confirmed(eve.says("@zeroclaw c", channel=team, thread=first.ts))
         (body,) = bodies(desk)
         assert isinstance(body, Said)
         assert body.text.startswith(f'[in reply to what "{eve.id}" wrote:]\n> lunch?')
@@ -255,27 +264,19 @@ async def test_a_mention_in_an_unreadable_thread_is_admitted_without_it(
 ) -> None:
     """Also if Slack does not answer, since it waits only three seconds for the confirmation."""
     monkeypatch.setattr(adapter, "THREAD_READ_S", 0.01)
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with team_of_ann() as (slack, _, desk, ann, team):
         first = await ann.says("lunch?", channel=team)
         slack.will("conversations.replies", fault)
-        action = await ann.says("@zeroclaw well?", channel=team, thread=first.ts)
-        await action.confirmed.wait()
+        await confirmed(ann.says("@zeroclaw well?", channel=team, thread=first.ts))
     assert bodies(desk) == [Said(text=f"{NOT_READ}well?", own="well?")]
 
 
 async def test_deleting_an_answered_question_is_a_deletion() -> None:
     """Slack replaces a message with a thread by a tombstone, and sends that as a change."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        first = await ann.says("@zeroclaw hello", channel=team)
-        await first.confirmed.wait()
+    async with team_of_ann() as (_, bot, desk, ann, team):
+        first = await confirmed(ann.says("@zeroclaw hello", channel=team))
         await bot.channel.send(desk.stored[0].address, bot.message("Hi", "k"))
-        await (await ann.deletes(first)).confirmed.wait()
+        await confirmed(ann.deletes(first))
         assert bodies(desk)[1:] == [Deleted(message=first.ts)]
         assert desk.stored[1].address == desk.stored[0].address
         assert desk.stored[1].sender == desk.stored[0].sender
@@ -299,36 +300,30 @@ async def test_a_slash_command_is_answered_only_to_its_sender() -> None:
 
 async def test_a_malformed_event_does_not_block_the_channel() -> None:
     """A malformed event is confirmed and skipped, so that Slack does not repeat it."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
+    async with team_of_ann() as (slack, _, desk, ann, _):
         event = slack.event({"type": "message", "channel": 7, "user": ["x"], "ts": None})
         await event.dispatch()
         await event.confirmed.wait()
         await slack.send({"type": "events_api"})
         await slack.send({"envelope_id": 7})
-        await (await ann.says("hello")).confirmed.wait()
+        await confirmed(ann.says("hello"))
         assert bodies(desk) == [Said(text="hello")]
 
 
 async def test_messages_written_while_the_connection_is_cut_are_read_back() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
-        await (await ann.says("one")).confirmed.wait()
+    async with team_of_ann() as (slack, _, desk, ann, _):
+        await confirmed(ann.says("one"))
         await slack.drop()
         await ann.says("two")
         await desk.holds(2)
-        await (await ann.says("three")).confirmed.wait()
+        await confirmed(ann.says("three"))
         assert bodies(desk) == [Said(text=text) for text in ("one", "two", "three")]
 
 
 async def test_a_connection_that_slack_moves_reads_no_history() -> None:
     """Slack keeps the events in between for the next connection."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
-        await (await ann.says("one")).confirmed.wait()
+    async with team_of_ann() as (slack, _, _, ann, _):
+        await confirmed(ann.says("one"))
         slack.calls.clear()
         await slack.request_reconnect()
         await slack.until(lambda: "apps.connections.open" in slack.calls)
@@ -353,7 +348,7 @@ async def test_operators_are_warned_that_another_program_takes_events() -> None:
                 await clock.advance(STEADY_S)
                 await reconnect()
                 await slack.until(lambda: slack.connections == connections)
-                await (await ann.says("hello")).confirmed.wait()
+                await confirmed(ann.says("hello"))
                 return len(warnings)
 
             slack.other_connections = 1
@@ -366,10 +361,8 @@ async def test_operators_are_warned_that_another_program_takes_events() -> None:
 
 async def test_a_move_that_fails_at_first_reads_the_histories() -> None:
     """Only a connection that follows the last one at once misses no event."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        await (await ann.says("one")).confirmed.wait()
+    async with team_of_ann() as (slack, bot, desk, ann, _):
+        await confirmed(ann.says("one"))
         slack.will("apps.connections.open", Fault(status=503), Fault(status=503))
         attempts = slack.calls.count("apps.connections.open")
         await bot.clock.advance(STEADY_S)
@@ -384,19 +377,14 @@ async def test_a_move_that_fails_at_first_reads_the_histories() -> None:
 
 async def test_replies_to_a_missed_mention_are_read_back_with_it() -> None:
     """A channel's history has no messages of the thread that the mention started."""
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with workspace() as (slack, desk, ann, team):
         async with running(slack, desk.admit):
-            await (await ann.says("@zeroclaw hello", channel=team)).confirmed.wait()
+            await confirmed(ann.says("@zeroclaw hello", channel=team))
         lunch = await ann.says("lunch?", channel=team)
         await ann.says("pizza", channel=team, thread=lunch.ts)
         mention = await ann.says("@zeroclaw one thing", channel=team)
         await ann.says("and another", channel=team, thread=mention.ts)
-        slack.waiting.clear()
-        async with running(slack, desk.admit, positions=desk.positions):
-            await desk.holds(3)
+        await read_back(slack, desk, 3)
         assert bodies(desk)[1:] == [Said(text="one thing"), Said(text="and another")]
         assert {envelope.address.thread for envelope in desk.stored[1:]} == {mention.ts}
 
@@ -416,17 +404,16 @@ async def test_an_old_thread_stays_the_bots_however_many_are_newer() -> None:
         team = await slack.channel(ann)
         lunch = await ann.says("lunch?", channel=team)
         async with running(slack, desk.admit, transcript=transcript):
-            first = await ann.says("@zeroclaw hello", channel=team)
-            await first.confirmed.wait()
+            first = await confirmed(ann.says("@zeroclaw hello", channel=team))
             for number in range(MAX_THREADS):
-                await (await ann.says(f"@zeroclaw {number}", channel=team)).confirmed.wait()
-            await (await ann.says("and?", channel=team, thread=first.ts)).confirmed.wait()
-            await (await ann.says("pizza", channel=team, thread=lunch.ts)).confirmed.wait()
+                await confirmed(ann.says(f"@zeroclaw {number}", channel=team))
+            await confirmed(ann.says("and?", channel=team, thread=first.ts))
+            await confirmed(ann.says("pizza", channel=team, thread=lunch.ts))
             for number in range(MAX_THREADS):
-                await (await ann.says(f"@zeroclaw {number}", channel=team)).confirmed.wait()
+                await confirmed(ann.says(f"@zeroclaw {number}", channel=team))
         async with running(slack, desk.admit, positions=desk.positions, transcript=transcript):
-            await (await ann.says("and now?", channel=team, thread=first.ts)).confirmed.wait()
-            await (await ann.says("pasta", channel=team, thread=lunch.ts)).confirmed.wait()
+            await confirmed(ann.says("and now?", channel=team, thread=first.ts))
+            await confirmed(ann.says("pasta", channel=team, thread=lunch.ts))
         in_thread = [envelope for envelope in desk.stored if envelope.address.thread == first.ts]
         assert [envelope.body for envelope in in_thread] == [
             Said(text="hello"),
@@ -460,13 +447,10 @@ async def test_a_message_waits_until_its_thread_is_known() -> None:
 
 async def test_a_mention_makes_other_peoples_thread_the_bots() -> None:
     """The message includes what was written above the mention."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with team_of_ann() as (_, _, desk, ann, team):
         lunch = await ann.says("lunch?", channel=team)
         for text in ("pizza", "@zeroclaw pizza or pasta?", "so?"):
-            await (await ann.says(text, channel=team, thread=lunch.ts)).confirmed.wait()
+            await confirmed(ann.says(text, channel=team, thread=lunch.ts))
         above = "".join(
             f'[in reply to what "{ann.id}" wrote:]\n> {text}\n\n' for text in ("lunch?", "pizza")
         )
@@ -476,13 +460,9 @@ async def test_a_mention_makes_other_peoples_thread_the_bots() -> None:
 
 async def test_threads_are_read_back_after_a_restart() -> None:
     """A chat's history has no messages of its threads. S2-02."""
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with workspace() as (slack, desk, ann, team):
         async with running(slack, desk.admit):
-            first = await ann.says("@zeroclaw hello", channel=team)
-            await first.confirmed.wait()
+            first = await confirmed(ann.says("@zeroclaw hello", channel=team))
         await ann.says("are you there?", channel=team, thread=first.ts)
         async with running(slack, desk.admit, positions=desk.positions):
             await desk.holds(2)
@@ -499,22 +479,17 @@ async def test_a_direct_chat_in_which_only_a_button_was_pressed_is_read_back() -
             to = bot.channel.direct_address(olga.id)
             assert to is not None
             card = await bot.channel.ask(to, CARD)
-            pressed = await olga.presses(card.message, "zc-once:1", FIRST)
-            await pressed.confirmed.wait()
+            await confirmed(olga.presses(card.message, "zc-once:1", FIRST))
         await olga.says("are you there?")
-        slack.waiting.clear()  # Slack has given up sending it
-        async with running(slack, desk.admit, positions=desk.positions):
-            await desk.holds(2)
+        await read_back(slack, desk, 2)
         assert bodies(desk)[1] == Said(text="are you there?")
 
 
 async def test_a_token_that_is_revoked_for_a_while_loses_no_messages() -> None:
     """A read that was refused for the token is retried, as during a reinstallation. P1."""
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
+    async with workspace() as (slack, desk, ann, _):
         async with running(slack, desk.admit):
-            await (await ann.says("hello")).confirmed.wait()
+            await confirmed(ann.says("hello"))
         await ann.says("are you there?")
         slack.waiting.clear()  # Slack has given up sending it
         refusal = Fault(body={"ok": False, "error": "token_revoked"})
@@ -536,7 +511,7 @@ async def test_the_most_recently_active_chats_are_read_back_first(
         people = [await slack.person() for _ in range(3)]
         async with running(slack, desk.admit):
             for person in people:
-                await (await person.says("hello")).confirmed.wait()
+                await confirmed(person.says("hello"))
         for name, person in zip(("oldest", "older", "newest"), people, strict=True):
             await person.says(f"I am the {name}.")
         slack.waiting.clear()  # Slack has given up sending it
@@ -552,13 +527,11 @@ async def test_the_most_recently_active_chats_are_read_back_first(
 
 async def test_a_press_does_not_move_the_position_of_its_chat() -> None:
     """Messages from before the press may not be stored yet."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        await (await ann.says("hello")).confirmed.wait()
+    async with team_of_ann() as (_, bot, desk, ann, _):
+        await confirmed(ann.says("hello"))
         positions = desk.positions
         card = await bot.channel.ask(desk.stored[0].address, CARD)
-        await (await ann.presses(card.message, "zc-once:1", FIRST)).confirmed.wait()
+        await confirmed(ann.presses(card.message, "zc-once:1", FIRST))
         assert len(desk.stored) == 2
         assert desk.positions == positions
 
@@ -566,18 +539,12 @@ async def test_a_press_does_not_move_the_position_of_its_chat() -> None:
 async def test_a_long_thread_is_read_back_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slack returns a thread in pages, oldest first, each with the root."""
     monkeypatch.setattr(adapter, "PAGE", 2)
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with workspace() as (slack, desk, ann, team):
         async with running(slack, desk.admit):
-            first = await ann.says("@zeroclaw hello", channel=team)
-            await first.confirmed.wait()
+            first = await confirmed(ann.says("@zeroclaw hello", channel=team))
         for number in range(5):
             await ann.says(str(number), channel=team, thread=first.ts)
-        slack.waiting.clear()  # Slack has given up sending them
-        async with running(slack, desk.admit, positions=desk.positions):
-            await desk.holds(6)
+        await read_back(slack, desk, 6)
         assert bodies(desk)[1:] == [Said(text=str(number)) for number in range(5)]
 
 
@@ -592,8 +559,7 @@ async def test_the_newest_messages_of_too_long_a_thread_are_read_back(
         ann = await slack.person()
         team = await slack.channel(ann)
         async with running(slack, desk.admit):
-            first = await ann.says("@zeroclaw hello", channel=team)
-            await first.confirmed.wait()
+            first = await confirmed(ann.says("@zeroclaw hello", channel=team))
         for number in range(7):
             await ann.says(str(number), channel=team, thread=first.ts)
         slack.waiting.clear()  # Slack has given up sending them
@@ -605,9 +571,7 @@ async def test_the_newest_messages_of_too_long_a_thread_are_read_back(
 
 async def test_an_assistant_thread_that_began_while_the_bot_was_away_is_read_back() -> None:
     """There all messages are in threads, and the chat's history has only the roots."""
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
+    async with workspace() as (slack, desk, ann, _):
         roots = [
             str(
                 (await slack.upstream("chat.postMessage", BOT, channel=ann.direct, text="chat"))[
@@ -617,22 +581,17 @@ async def test_an_assistant_thread_that_began_while_the_bot_was_away_is_read_bac
             for _ in range(2)
         ]
         async with running(slack, desk.admit):
-            await (await ann.says("one", thread=roots[0])).confirmed.wait()
+            await confirmed(ann.says("one", thread=roots[0]))
         await ann.says("two", thread=roots[1])
-        slack.waiting.clear()
-        async with running(slack, desk.admit, positions=desk.positions):
-            await desk.holds(2)
+        await read_back(slack, desk, 2)
         assert [envelope.address.thread for envelope in desk.stored] == roots
         assert bodies(desk)[1] == Said(text="two")
 
 
 async def test_a_deleted_thread_does_not_hide_the_rest_of_its_chat() -> None:
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with workspace() as (slack, desk, ann, team):
         async with running(slack, desk.admit):
-            await (await ann.says("@zeroclaw hello", channel=team)).confirmed.wait()
+            await confirmed(ann.says("@zeroclaw hello", channel=team))
         await ann.says("@zeroclaw and now?", channel=team)
         slack.waiting.clear()
         slack.will("conversations.replies", Fault(body={"ok": False, "error": "thread_not_found"}))
@@ -643,13 +602,11 @@ async def test_a_deleted_thread_does_not_hide_the_rest_of_its_chat() -> None:
 
 async def test_a_channel_with_a_new_id_is_read_and_answered_there() -> None:
     """The old id is invalid from then on, and a turn may have begun there. P1."""
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
+    async with workspace() as (slack, desk, ann, _):
         old, new = await slack.channel(ann), await slack.channel(ann)
         moved: Json = {"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": new}
         async with running(slack, desk.admit) as bot:
-            await (await ann.says("@zeroclaw hello", channel=old)).confirmed.wait()
+            await confirmed(ann.says("@zeroclaw hello", channel=old))
             action = slack.event(moved)
             await action.dispatch()
             await action.confirmed.wait()
@@ -674,12 +631,10 @@ async def test_a_channel_with_a_new_id_is_read_and_answered_there() -> None:
 
 async def test_an_answer_finds_a_channel_whose_id_changed_twice() -> None:
     """A turn or a card may be older than both changes. P1."""
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
+    async with workspace() as (slack, desk, ann, _):
         first, second, third = [await slack.channel(ann) for _ in range(3)]
         async with running(slack, desk.admit) as bot:
-            await (await ann.says("@zeroclaw hello", channel=first)).confirmed.wait()
+            await confirmed(ann.says("@zeroclaw hello", channel=first))
             address = replace(desk.stored[0].address, thread=None)
             for old, new in ((first, second), (second, third)):
                 ids: Json = {"old_channel_id": old, "new_channel_id": new}
@@ -704,14 +659,13 @@ async def test_a_thread_with_the_assistant_has_prompts_and_a_title() -> None:
     settings = SETTINGS.model_copy(update={"prompts": PROMPTS})
     async with SlackServer() as slack, running(slack, desk.admit, settings=settings):
         ann = await slack.person()
-        opened = await ann.opens("1700000000.000001")
-        await opened.confirmed.wait()
+        await confirmed(ann.opens("1700000000.000001"))
         await slack.until(lambda: slack.prompts)
         prompts = slack.prompts[ann.direct, "1700000000.000001"]
         assert [prompt["message"] for prompt in prompts] == list(PROMPTS)
         assert [len(str(prompt["title"])) <= 75 for prompt in prompts] == [True, True]
-        await (await ann.says("**Why**\nis it?", thread="1700000000.000001")).confirmed.wait()
-        await (await ann.says("And now?", thread="1700000000.000001")).confirmed.wait()
+        await confirmed(ann.says("**Why**\nis it?", thread="1700000000.000001"))
+        await confirmed(ann.says("And now?", thread="1700000000.000001"))
         await slack.until(lambda: slack.titles)
         assert slack.titles == {(ann.direct, "1700000000.000001"): "**Why** is it?"}
         assert slack.calls.count("assistant.threads.setTitle") == 1
@@ -723,23 +677,20 @@ async def test_opening_the_direct_chat_offers_prompts() -> None:
     settings = SETTINGS.model_copy(update={"prompts": PROMPTS})
     async with SlackServer() as slack, running(slack, desk.admit, settings=settings):
         ann = await slack.person()
-        await (await ann.opens_chat("home")).confirmed.wait()
+        await confirmed(ann.opens_chat("home"))
         assert not desk.stored
-        await (await ann.opens_chat()).confirmed.wait()
+        await confirmed(ann.opens_chat())
         await slack.until(lambda: slack.prompts)
         assert list(slack.prompts) == [(ann.direct, "")]
-        first = await ann.says("hello")
-        await first.confirmed.wait()
+        await confirmed(ann.says("hello"))
         assert bodies(desk) == [Membership(present=True), Said(text="hello")]
         assert {envelope.address.thread for envelope in desk.stored} == {None}
     assert "assistant.threads.setTitle" not in slack.calls
 
 
 async def test_without_prompts_opening_the_direct_chat_is_ignored() -> None:
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit):
-        ann = await slack.person()
-        await (await ann.opens_chat()).confirmed.wait()
+    async with team_of_ann() as (_, _, desk, ann, _):
+        await confirmed(ann.opens_chat())
         assert not desk.stored
 
 
@@ -757,8 +708,8 @@ async def _assistant_calls(admission: Admission, prompts: tuple[str, ...]) -> li
     settings = SETTINGS.model_copy(update={"prompts": prompts})
     async with SlackServer() as slack, running(slack, admit, settings=settings):
         ann = await slack.person()
-        await (await ann.opens("1700000000.000001")).confirmed.wait()
-        await (await ann.says("hello")).confirmed.wait()
+        await confirmed(ann.opens("1700000000.000001"))
+        await confirmed(ann.says("hello"))
         return [method for method in slack.calls if method.startswith("assistant")]
 
 
@@ -861,13 +812,13 @@ async def test_a_token_that_is_refused_later_does_not_stop_receiving() -> None:
     refusal, desk = Fault(body={"ok": False, "error": "token_revoked"}), Desk()
     async with SlackServer() as slack, running(slack, desk.admit) as bot:
         ann = await slack.person()
-        await (await ann.says("hello")).confirmed.wait()
+        await confirmed(ann.says("hello"))
         slack.will("auth.test", refusal)
         slack.will("chat.postMessage", refusal)
         to = desk.stored[0].address
         with pytest.raises(ChannelUnauthorized, match=r"`bot_token` \(token_revoked\)"):
             await bot.channel.send(to, bot.message("hello"))
-        await (await ann.says("are you there?")).confirmed.wait()
+        await confirmed(ann.says("are you there?"))
         assert bodies(desk) == [Said(text="hello"), Said(text="are you there?")]
 
 
@@ -998,11 +949,8 @@ async def test_a_file_is_shown_once_slack_has_processed_it(checks: int) -> None:
 
 async def test_a_lost_answer_is_found_with_a_clock_that_is_an_hour_fast() -> None:
     """The question comes before the answer, whatever the local time is. P1."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        question = await ann.says("@zeroclaw hello", channel=await slack.channel(ann))
-        await question.confirmed.wait()
+    async with team_of_ann() as (slack, bot, desk, ann, _):
+        question = await confirmed(ann.says("@zeroclaw hello", channel=await slack.channel(ann)))
         fast = datetime.fromtimestamp(float(question.ts) + 3600, UTC)
         bot.clock.leap(fast - bot.clock.now())
         to = desk.stored[0].address

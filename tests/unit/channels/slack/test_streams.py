@@ -12,7 +12,14 @@ from channels.slack.streams import CHECK_S, IDLE_S, LIFE_S, MAX_STARTS, REPEAT_S
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import lookup_to_the_end
 from tests.contract.slack_harness import SETTINGS, standing
-from tests.unit.channels.slack.test_adapter import RunningBot, running
+from tests.unit.channels.slack.test_adapter import (
+    RunningBot,
+    bot_for_ann,
+    confirmed,
+    running,
+    team_of_ann,
+    workspace,
+)
 from zeroclaw import (
     Address,
     ChannelRejected,
@@ -33,9 +40,9 @@ def draft(bot: RunningBot, text: str, key: str = "k1") -> Outgoing:
     return replace(bot.message(text, key), draft=True)
 
 
-async def ask(slack: SlackServer, desk: Desk, ann: Person, team: str) -> Address:
+async def ask(desk: Desk, ann: Person, team: str) -> Address:
     """Let Ann ask something in a channel; return the address of its answer."""
-    await (await ann.says("@zeroclaw go", channel=team)).confirmed.wait()
+    await confirmed(ann.says("@zeroclaw go", channel=team))
     return desk.stored[-1].address
 
 
@@ -44,11 +51,12 @@ async def with_question(
     settings: Mapping[str, object] | None = None,
 ) -> AsyncGenerator[tuple[SlackServer, RunningBot, str, Address]]:
     """A channel in which Ann has asked something, and the address of its answer."""
-    desk, chosen = Desk(), SETTINGS.model_copy(update=settings)
-    async with SlackServer() as slack, running(slack, desk.admit, settings=chosen) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        yield slack, bot, team, await ask(slack, desk, ann, team)
+    chosen = SETTINGS.model_copy(update=settings)
+    async with (
+        workspace() as (slack, desk, ann, team),
+        running(slack, desk.admit, settings=chosen) as bot,
+    ):
+        yield slack, bot, team, await ask(desk, ann, team)
 
 
 def writes(slack: SlackServer) -> list[str]:
@@ -148,13 +156,10 @@ async def test_a_stream_that_can_not_be_ended_delays_no_edit(
 
 async def test_slacks_own_stop_button_stops_the_turn_of_its_thread() -> None:
     """Slack shows it while the bot works, and stops the stream, but leaves it open (P1)."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        to = await ask(slack, desk, ann, team)
+    async with team_of_ann() as (slack, bot, desk, ann, team):
+        to = await ask(desk, ann, team)
         ref = await bot.channel.send(to, draft(bot, "Hel"))
-        await (await ann.stops(team, str(to.thread))).confirmed.wait()
+        await confirmed(ann.stops(team, str(to.thread)))
         stop = desk.stored[-1]
         assert (stop.body, stop.address, stop.sender.id) == (Command(name="stop"), to, ann.id)
         await bot.channel.edit(ref, bot.message("Hel (stopped)"))
@@ -182,11 +187,8 @@ async def test_a_message_grows_by_edits_if_the_workspace_allows_no_streams(fault
 
 async def test_a_thread_without_streams_does_not_affect_other_threads() -> None:
     """Slack may refuse a stream only because of its person or its thread."""
-    desk = Desk()
-    async with SlackServer() as slack, running(slack, desk.admit) as bot:
-        ann = await slack.person()
-        team = await slack.channel(ann)
-        refused, to = await ask(slack, desk, ann, team), await ask(slack, desk, ann, team)
+    async with team_of_ann() as (slack, bot, desk, ann, team):
+        refused, to = await ask(desk, ann, team), await ask(desk, ann, team)
         slack.will("chat.startStream", Fault(body={"ok": False, "error": "thread_not_found"}))
         await bot.channel.send(refused, draft(bot, "one"))
         await bot.channel.send(refused, draft(bot, "two", "k2"))
@@ -238,12 +240,9 @@ async def test_a_stream_that_a_kill_left_open_is_ended_before_a_change(
     change: Change, remaining: list[str]
 ) -> None:
     """Slack refuses to edit or delete a message that is being streamed."""
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with workspace() as (slack, desk, ann, team):
         async with running(slack, desk.admit) as before:
-            to = await ask(slack, desk, ann, team)
+            to = await ask(desk, ann, team)
             ref = await before.channel.send(to, draft(before, "one"))
             streams = dict(slack.streams)
         slack.streams.update(streams)  # a kill ends nothing
@@ -253,12 +252,9 @@ async def test_a_stream_that_a_kill_left_open_is_ended_before_a_change(
 
 
 async def test_closing_the_channel_ends_its_streams() -> None:
-    desk = Desk()
-    async with SlackServer() as slack:
-        ann = await slack.person()
-        team = await slack.channel(ann)
+    async with workspace() as (slack, desk, ann, team):
         async with running(slack, desk.admit) as bot:
-            await bot.channel.send(await ask(slack, desk, ann, team), draft(bot, "one"))
+            await bot.channel.send(await ask(desk, ann, team), draft(bot, "one"))
             await bot.channel.aclose()
         assert not slack.streams
 
@@ -292,10 +288,7 @@ async def test_a_stream_whose_answer_was_lost_is_found_and_becomes_the_answer() 
 
 async def test_the_root_of_a_thread_is_not_taken_for_a_lost_stream() -> None:
     """An assistant's thread begins with a message of the bot's without a key, like a stream."""
-    async with SlackServer() as slack, running(slack, Desk().admit) as bot:
-        ann = await slack.person()
-        direct = bot.channel.direct_address(ann.id)
-        assert direct is not None
+    async with bot_for_ann() as (slack, bot, ann, direct):
         root = await slack.upstream("chat.postMessage", BOT, channel=ann.direct, text="New chat")
         to = replace(direct, thread=str(root["ts"]))
         found = await lookup_to_the_end(bot.channel, to, bot.message("hello"), "1700000000.000001")
