@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from channels.discord import DiscordSettings
 from channels.discord.adapter import DiscordChannel
-from channels.discord.emulator.server import DiscordServer
+from channels.discord.emulator.server import DiscordServer, Person
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.discord_harness import SETTINGS, discord_context
 from tests.fakes.manual_clock import ManualClock
@@ -92,3 +92,19 @@ async def rigged() -> AsyncGenerator[Rig]:
     clock = ManualClock()
     async with DiscordServer(clock=clock) as discord:
         yield Rig(discord=discord, clock=clock)
+
+
+@asynccontextmanager
+async def rig_for_ann() -> AsyncGenerator[tuple[Rig, Person, int]]:
+    """A platform with Ann and a channel of a server."""
+    async with rigged() as rig:
+        yield rig, rig.discord.person("ann"), rig.discord.channel("general")
+
+
+@asynccontextmanager
+async def bot_for_ann(
+    settings: DiscordSettings = SETTINGS, *, admit: Admit | None = None
+) -> AsyncGenerator[tuple[Rig, Person, int, Channel]]:
+    """A running bot on a platform with Ann and a channel of a server."""
+    async with rig_for_ann() as (rig, ann, general), rig.bot(settings, admit=admit) as channel:
+        yield rig, ann, general, channel

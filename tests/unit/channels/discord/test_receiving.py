@@ -7,14 +7,14 @@ import pytest
 
 from channels._remote import lanes, reconnection
 from channels._remote.limits import LONGEST_WAIT_S
-from channels.discord import adapter, cards, gateway
+from channels.discord import DiscordSettings, adapter, cards, gateway
 from channels.discord.adapter import DiscordChannel
 from channels.discord.emulator import server
-from channels.discord.emulator.server import CONTENT, Fault
+from channels.discord.emulator.server import CONTENT, Fault, Person
 from tests.contract.channel_suite import Desk
 from tests.contract.channel_words import CARD, FIRST
 from tests.contract.discord_harness import SETTINGS
-from tests.unit.channels.discord.rig import Rig, rigged
+from tests.unit.channels.discord.rig import Rig, bot_for_ann, rig_for_ann, rigged
 from zeroclaw import (
     Admission,
     ChannelUnauthorized,
@@ -39,51 +39,54 @@ def words(count: int, start: int = 0) -> list[object]:
     return [Said(text=f"message {number}") for number in range(start, start + count)]
 
 
+async def say_one(
+    rig: Rig, ann: Person, channel: int, text: str, settings: DiscordSettings = SETTINGS
+) -> None:
+    """Let Ann write a message to the bot, which then stops."""
+    async with rig.bot(settings):
+        ann.says(channel, text)
+        await rig.desk.holds(1)
+
+
 # --- connections ---------------------------------------------------------------------------------
 
 
 async def test_a_cut_connection_is_resumed_and_missed_events_arrive_once() -> None:
     """In order, by the same session (P1, P2)."""
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
-            await rig.discord.drop()
-            for number in range(1, 6):
-                ann.says(ann.direct, f"message {number}")
-            await rig.desk.holds(6)
+    async with bot_for_ann() as (rig, ann, _, _):
+        ann.says(ann.direct, "message 0")
+        await rig.desk.holds(1)
+        await rig.discord.drop()
+        for number in range(1, 6):
+            ann.says(ann.direct, f"message {number}")
+        await rig.desk.holds(6)
     assert rig.bodies() == words(6)
     assert (rig.discord.identifies, rig.discord.resumes) == (1, 1)
     assert len(rig.desk.arrived) == 6
 
 
 async def test_a_temporarily_closed_gateway_is_tried_again() -> None:
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            rig.discord.refuses_connections = True
-            await rig.discord.drop()
-            ann.says(ann.direct, "message 0")
-            await rig.log.until("gateway_lost", 2)
-            rig.discord.refuses_connections = False
-            await rig.clock.advance(1)
-            await rig.desk.holds(1)
+    async with bot_for_ann() as (rig, ann, _, _):
+        rig.discord.refuses_connections = True
+        await rig.discord.drop()
+        ann.says(ann.direct, "message 0")
+        await rig.log.until("gateway_lost", 2)
+        rig.discord.refuses_connections = False
+        await rig.clock.advance(1)
+        await rig.desk.holds(1)
     assert rig.discord.resumes == 1
 
 
 async def test_a_lost_session_begins_anew_and_the_histories_are_read() -> None:
     """The gateway repeats no events then; messages sent meanwhile arrive all the same (P1)."""
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
-            await rig.discord.drop(forget=True)
-            ann.says(ann.direct, "message 1")
-            await rig.log.until("gateway_lost", 2)
-            await rig.clock.advance(gateway.UNRESUMED_S)
-            await rig.desk.holds(2)
+    async with bot_for_ann() as (rig, ann, _, _):
+        ann.says(ann.direct, "message 0")
+        await rig.desk.holds(1)
+        await rig.discord.drop(forget=True)
+        ann.says(ann.direct, "message 1")
+        await rig.log.until("gateway_lost", 2)
+        await rig.clock.advance(gateway.UNRESUMED_S)
+        await rig.desk.holds(2)
     assert rig.bodies() == words(2)
     assert rig.discord.identifies == 2
 
@@ -188,37 +191,27 @@ async def test_a_bot_without_sessions_left_today_waits(
 
 async def test_malformed_events_are_skipped_and_later_ones_received() -> None:
     """A broken event does not stop the channel (P9)."""
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            malformed: list[object] = [
-                None,
-                [],
-                {},
-                {"id": 5},
-                {"channel_id": "9" * 40, "author": []},
-            ]
-            for name in sorted(gateway.EVENTS - {"READY"}):
-                for data in malformed:
-                    rig.discord.dispatch(name, data)
-            ids: list[object] = [None, [], "1"]
-            rig.discord.dispatch("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": "1"})
-            rig.discord.dispatch("SOMETHING_NEW", {"a": 1})
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
+    async with bot_for_ann() as (rig, ann, _, _):
+        malformed: list[object] = [None, [], {}, {"id": 5}, {"channel_id": "9" * 40, "author": []}]
+        for name in sorted(gateway.EVENTS - {"READY"}):
+            for data in malformed:
+                rig.discord.dispatch(name, data)
+        ids: list[object] = [None, [], "1"]
+        rig.discord.dispatch("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": "1"})
+        rig.discord.dispatch("SOMETHING_NEW", {"a": 1})
+        ann.says(ann.direct, "message 0")
+        await rig.desk.holds(1)
     assert rig.bodies() == words(1)
 
 
 @pytest.mark.parametrize("frame", ["{", "[]", '{"op": 0, "t": "READY", "s": 1, "d": {}}', "null"])
 async def test_an_invalid_frame_ends_only_the_connection(frame: str) -> None:
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            await rig.discord.send_raw(frame)
-            await rig.log.until("gateway_lost")
-            await rig.clock.advance(1)
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
+    async with bot_for_ann() as (rig, ann, _, _):
+        await rig.discord.send_raw(frame)
+        await rig.log.until("gateway_lost")
+        await rig.clock.advance(1)
+        ann.says(ann.direct, "message 0")
+        await rig.desk.holds(1)
 
 
 # --- reading back ---------------------------------------------------------------------
@@ -226,8 +219,7 @@ async def test_an_invalid_frame_ends_only_the_connection(frame: str) -> None:
 
 async def test_servers_and_threads_are_read_back_too() -> None:
     """Each is a separate chat; the bot's own and other people's messages are skipped."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         thread = rig.discord.thread(general, "aside")
         call = f"<@{rig.discord.bot}>"
         async with rig.bot() as channel:
@@ -268,8 +260,7 @@ async def test_a_chat_in_which_an_edit_first_mentioned_the_bot_is_read_back() ->
 
 async def test_a_chat_without_new_messages_is_not_read() -> None:
     """Servers send the newest message of each channel, so a restart needs no call for it."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         for number in range(4):
             other = rig.discord.channel(f"other-{number}")
             async with rig.bot():
@@ -288,8 +279,7 @@ async def test_a_chat_without_new_messages_is_not_read() -> None:
 async def test_a_servers_data_from_before_a_lost_session_hide_no_message() -> None:
     """Servers send their channels' newest messages after a session has begun and chats were
     read."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         rig.discord.are_servers_late = True
         async with rig.bot(EVERYTHING):
             ann.says(general, "message 0")
@@ -309,12 +299,9 @@ async def test_a_servers_data_from_before_a_lost_session_hide_no_message() -> No
 
 async def test_an_archived_thread_is_looked_up_in_each_session() -> None:
     """Servers do not tell of it, even if messages opened it while the session was lost."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         thread = rig.discord.thread(general, "aside")
-        async with rig.bot(EVERYTHING):
-            ann.says(thread, "message 0")
-            await rig.desk.holds(1)
+        await say_one(rig, ann, thread, "message 0", EVERYTHING)
         rig.discord.archive(thread)
         async with rig.bot(EVERYTHING):
             await rig.discord.until_called("GET", rf"/channels/{thread}$")
@@ -329,11 +316,8 @@ async def test_an_archived_thread_is_looked_up_in_each_session() -> None:
 
 async def test_a_history_is_read_once_the_bots_role_is_known() -> None:
     """Servers tell the role that a missed message may mention in place of the bot."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot():
-            ann.says(general, f"<@{rig.discord.bot}> message 0")
-            await rig.desk.holds(1)
+    async with rig_for_ann() as (rig, ann, general):
+        await say_one(rig, ann, general, f"<@{rig.discord.bot}> message 0")
         missed = {"id": str(ann.says(general, "?").id), "channel_id": str(general), "type": 0}
         missed |= {"content": "<@&5> message 1", "mention_roles": ["5"]}
         missed |= {"author": {"id": str(ann.id), "username": "ann"}}
@@ -355,11 +339,8 @@ async def test_messages_dropped_by_a_full_queue_are_read_back(
 ) -> None:
     """The newest message at the beginning of a session is no longer the newest."""
     monkeypatch.setattr(lanes, "MAX_WAITING", 1)
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot(EVERYTHING):
-            ann.says(general, "message 0")
-            await rig.desk.holds(1)
+    async with rig_for_ann() as (rig, ann, general):
+        await say_one(rig, ann, general, "message 0", EVERYTHING)
         async with rig.bot(EVERYTHING):
             rig.desk.hold()
             for number in range(1, 4):
@@ -372,11 +353,8 @@ async def test_messages_dropped_by_a_full_queue_are_read_back(
 
 async def test_a_server_in_an_outage_delays_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "SERVERS_S", 0.0)
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot():
-            ann.says(general, f"<@{rig.discord.bot}> message 0")
-            await rig.desk.holds(1)
+    async with rig_for_ann() as (rig, ann, general):
+        await say_one(rig, ann, general, f"<@{rig.discord.bot}> message 0")
         ann.says(general, f"<@{rig.discord.bot}> message 1")
         rig.discord.are_servers_late = True
         async with rig.bot():
@@ -417,22 +395,19 @@ async def test_a_direct_chat_with_only_a_button_press_is_read_back() -> None:
 
 
 async def test_a_direct_chat_with_only_a_command_is_read_back_in_the_next_session() -> None:
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            await ann.uses(ann.direct, "help").answered()
-            await rig.discord.drop(forget=True)
-            ann.says(ann.direct, "message 0")
-            await rig.log.until("gateway_lost", 2)
-            await rig.clock.advance(gateway.UNRESUMED_S)
-            await rig.desk.holds(2)
+    async with bot_for_ann() as (rig, ann, _, _):
+        await ann.uses(ann.direct, "help").answered()
+        await rig.discord.drop(forget=True)
+        ann.says(ann.direct, "message 0")
+        await rig.log.until("gateway_lost", 2)
+        await rig.clock.advance(gateway.UNRESUMED_S)
+        await rig.desk.holds(2)
     assert rig.bodies()[1:] == words(1)
 
 
 async def test_a_channel_in_which_a_question_was_asked_by_command_is_read_back() -> None:
     """The bot answered there, so people expect that it knows the channel. P1."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         async with rig.bot():
             await ann.uses(general, "ask", question="are you there?").answered()
         ann.says(general, f"<@{rig.discord.bot}> message 0")
@@ -446,8 +421,7 @@ async def test_long_histories_are_read_page_by_page_up_to_a_bound(
 ) -> None:
     """The newest are read, oldest first; the log notes messages beyond the bound."""
     monkeypatch.setattr(adapter, "MAX_MISSED", 200)
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
+    async with rig_for_ann() as (rig, ann, _):
         async with rig.bot():
             ann.says(ann.direct, "first")
             await rig.desk.holds(1)
@@ -461,11 +435,8 @@ async def test_long_histories_are_read_page_by_page_up_to_a_bound(
 
 async def test_a_long_history_is_read_to_its_end_despite_rate_limits() -> None:
     """Starting again after each wait would use up the same limit each time."""
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
+    async with rig_for_ann() as (rig, ann, _):
+        await say_one(rig, ann, ann.direct, "message 0")
         for number in range(1, 251):
             ann.says(ann.direct, f"message {number}")
         spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "2"}
@@ -483,9 +454,7 @@ async def test_messages_received_while_a_history_is_read_wait_for_it() -> None:
     """Only messages of that chat wait; a failed read is retried (P2, P9)."""
     async with rigged() as rig:
         ann, bob = rig.discord.person("ann"), rig.discord.person("bob")
-        async with rig.bot():
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
+        await say_one(rig, ann, ann.direct, "message 0")
         ann.says(ann.direct, "message 1")
         rig.discord.will(Fault(method="GET", path=HISTORY, status=500, body={}))
         async with rig.bot():
@@ -500,11 +469,8 @@ async def test_messages_received_while_a_history_is_read_wait_for_it() -> None:
 
 
 async def test_a_forbidden_history_is_left_out() -> None:
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
+    async with rig_for_ann() as (rig, ann, _):
+        await say_one(rig, ann, ann.direct, "message 0")
         body = {"message": "Missing Access", "code": 50001}
         rig.discord.will(Fault(method="GET", path=HISTORY, status=403, body=body))
         async with rig.bot():
@@ -519,11 +485,8 @@ async def test_a_history_that_is_refused_within_is_read_again_as_a_whole(
 ) -> None:
     """Its newest page comes first, and would move the position past the other messages (P1)."""
     monkeypatch.setattr(adapter, "PAGE", 1)
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            ann.says(ann.direct, "message 0")
-            await rig.desk.holds(1)
+    async with rig_for_ann() as (rig, ann, _):
+        await say_one(rig, ann, ann.direct, "message 0")
         ann.says(ann.direct, "message 1")
         newest = {"id": str(ann.says(ann.direct, "message 2").id), "channel_id": str(ann.direct)}
         newest |= {"type": 0, "content": "message 2", "author": {"id": str(ann.id)}}
@@ -541,14 +504,12 @@ async def test_a_history_that_is_refused_within_is_read_again_as_a_whole(
 
 
 async def test_edits_and_deletions_follow_the_message_that_they_change() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot(EVERYTHING):
-            message = ann.says(general, "hello")
-            ann.edits(message, "bye")
-            await rig.desk.holds(2)
-            ann.deletes(message)
-            await rig.desk.holds(3)
+    async with bot_for_ann(EVERYTHING) as (rig, ann, general, _):
+        message = ann.says(general, "hello")
+        ann.edits(message, "bye")
+        await rig.desk.holds(2)
+        ann.deletes(message)
+        await rig.desk.holds(3)
     body = [envelope.body for envelope in rig.desk.stored]
     assert body[1:] == [
         Edited(message=str(message.id), said=Said(text="bye")),
@@ -559,32 +520,27 @@ async def test_edits_and_deletions_follow_the_message_that_they_change() -> None
 
 async def test_the_deletion_of_a_new_message_follows_it() -> None:
     """Its writer is remembered before the message itself is admitted."""
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot():
-            message = ann.says(ann.direct, "hello")
-            ann.deletes(message)
-            await rig.desk.holds(2)
+    async with bot_for_ann() as (rig, ann, _, _):
+        message = ann.says(ann.direct, "hello")
+        ann.deletes(message)
+        await rig.desk.holds(2)
     assert rig.bodies() == [Said(text="hello"), Deleted(message=str(message.id))]
 
 
 async def test_a_message_with_late_link_previews_is_still_its_writers() -> None:
     """Such an update may not name the writer."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot(EVERYTHING):
-            message = ann.says(general, "see https://example.org")
-            ids = {"id": str(message.id), "channel_id": str(general), "guild_id": "1"}
-            rig.discord.dispatch("MESSAGE_UPDATE", {**ids, "embeds": [{"title": "An example"}]})
-            ann.deletes(message)
-            await rig.desk.holds(2)
+    async with bot_for_ann(EVERYTHING) as (rig, ann, general, _):
+        message = ann.says(general, "see https://example.org")
+        ids = {"id": str(message.id), "channel_id": str(general), "guild_id": "1"}
+        rig.discord.dispatch("MESSAGE_UPDATE", {**ids, "embeds": [{"title": "An example"}]})
+        ann.deletes(message)
+        await rig.desk.holds(2)
     assert rig.bodies()[1:] == [Deleted(message=str(message.id))]
 
 
 async def test_the_bots_own_role_is_known_from_its_server() -> None:
     """People choose it in place of the bot's name."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         role = {"id": "5", "tags": {"bot_id": str(rig.discord.bot)}}
         async with rig.bot():
             rig.discord.dispatch("GUILD_CREATE", {"id": "1", "roles": [role]})
@@ -606,12 +562,10 @@ async def test_the_bots_own_role_is_known_from_its_server() -> None:
 
 
 async def test_messages_purged_by_a_moderator_are_each_deleted() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot(EVERYTHING):
-            message_ids = [ann.says(general, f"message {number}").id for number in range(2)]
-            rig.discord.backend.bulk_delete_messages(general, message_ids)
-            await rig.desk.holds(4)
+    async with bot_for_ann(EVERYTHING) as (rig, ann, general, _):
+        message_ids = [ann.says(general, f"message {number}").id for number in range(2)]
+        rig.discord.backend.bulk_delete_messages(general, message_ids)
+        await rig.desk.holds(4)
     assert rig.bodies() == [*words(2), *(Deleted(message=str(id_)) for id_ in message_ids)]
 
 

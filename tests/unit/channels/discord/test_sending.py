@@ -12,7 +12,7 @@ from channels.discord import lookup
 from channels.discord.emulator.server import Fault
 from tests.contract.channel_words import CARD, lookup_to_the_end
 from tests.contract.discord_harness import SETTINGS
-from tests.unit.channels.discord.rig import Rig, rigged
+from tests.unit.channels.discord.rig import Rig, bot_for_ann, rig_for_ann, rigged
 from zeroclaw import (
     Address,
     Attachment,
@@ -250,8 +250,7 @@ async def test_another_writers_message_is_not_edited() -> None:
 
 async def test_a_direct_chat_is_opened_once() -> None:
     """A person's direct chat can be opened by the bot, and is known again after a restart."""
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
+    async with rig_for_ann() as (rig, ann, _):
         async with rig.bot() as channel:
             to = channel.direct_address(str(ann.id))
             assert to is not None
@@ -449,38 +448,34 @@ async def test_with_hold_or_resend_there_is_no_lookup() -> None:
 
 
 async def test_a_deleted_file_and_a_failing_host_are_distinguished() -> None:
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot() as channel:
-            sent = ann.sends(ann.direct, "a.txt", b"abc", claimed_bytes=3)
-            await rig.desk.holds(1)
-            [file] = rig.desk.stored[0].attachments
-            sent.attachments[0]["url"] = "ftp://a.example/a"
-            with pytest.raises(ChannelRejected, match="no address"):
-                await channel.fetch(file, max_bytes=9)
-            sent.attachments[0]["url"] = "http://127.0.0.1:1/a"
-            with pytest.raises(ChannelUnavailable):
-                await channel.fetch(file, max_bytes=9)
-            sent.attachments[0]["url"] = rig.discord.url.replace("/api/v10", "/files/none")
-            with pytest.raises(ChannelRejected, match="no longer there"):
-                await channel.fetch(file, max_bytes=9)
-            rig.discord.will(Fault(method="GET", path="/messages/", status=200, body={}))
-            with pytest.raises(ChannelUnavailable, match="can't be read"):
-                await channel.fetch(file, max_bytes=9)
-            sent.attachments.clear()
-            with pytest.raises(ChannelRejected, match="no longer there"):
-                await channel.fetch(file, max_bytes=9)
+    async with bot_for_ann() as (rig, ann, _, channel):
+        sent = ann.sends(ann.direct, "a.txt", b"abc", claimed_bytes=3)
+        await rig.desk.holds(1)
+        [file] = rig.desk.stored[0].attachments
+        sent.attachments[0]["url"] = "ftp://a.example/a"
+        with pytest.raises(ChannelRejected, match="no address"):
+            await channel.fetch(file, max_bytes=9)
+        sent.attachments[0]["url"] = "http://127.0.0.1:1/a"
+        with pytest.raises(ChannelUnavailable):
+            await channel.fetch(file, max_bytes=9)
+        sent.attachments[0]["url"] = rig.discord.url.replace("/api/v10", "/files/none")
+        with pytest.raises(ChannelRejected, match="no longer there"):
+            await channel.fetch(file, max_bytes=9)
+        rig.discord.will(Fault(method="GET", path="/messages/", status=200, body={}))
+        with pytest.raises(ChannelUnavailable, match="can't be read"):
+            await channel.fetch(file, max_bytes=9)
+        sent.attachments.clear()
+        with pytest.raises(ChannelRejected, match="no longer there"):
+            await channel.fetch(file, max_bytes=9)
 
 
 async def test_a_reply_brings_a_file_that_can_be_fetched() -> None:
     """The file belongs to the replied message."""
-    async with rigged() as rig:
-        ann = rig.discord.person("ann")
-        async with rig.bot() as channel:
-            sent = ann.sends(ann.direct, "a.txt", b"abc", claimed_bytes=3)
-            ann.says(ann.direct, "what is it?", reply_to=sent.id)
-            await rig.desk.holds(2)
-            body = rig.desk.stored[1].body
-            assert isinstance(body, Said)
-            [file] = body.quoted
-            assert await channel.fetch(file, max_bytes=9) == b"abc"
+    async with bot_for_ann() as (rig, ann, _, channel):
+        sent = ann.sends(ann.direct, "a.txt", b"abc", claimed_bytes=3)
+        ann.says(ann.direct, "what is it?", reply_to=sent.id)
+        await rig.desk.holds(2)
+        body = rig.desk.stored[1].body
+        assert isinstance(body, Said)
+        [file] = body.quoted
+        assert await channel.fetch(file, max_bytes=9) == b"abc"

@@ -4,7 +4,7 @@ import pytest
 
 from channels.discord.emulator.server import Fault, Person
 from tests.contract.discord_harness import SETTINGS
-from tests.unit.channels.discord.rig import Rig, rigged
+from tests.unit.channels.discord.rig import Rig, bot_for_ann, rig_for_ann, rigged
 from tests.unit.channels.discord.test_sending import server, text
 from zeroclaw import Address, ChannelRejected, ChannelUnavailable, NotSupported, replace
 
@@ -22,8 +22,7 @@ async def begun_thread(rig: Rig, person: Person, channel: int) -> Address:
 
 async def test_a_mention_opens_a_thread_for_the_conversation() -> None:
     """Each conversation has one thread; messages there need no mention, also after a restart."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         async with rig.bot(THREADS) as channel:
             first = ann.says(general, f"<@{rig.discord.bot}> what is new,\nand what is not?")
             await rig.discord.until_called("POST", "/threads$")
@@ -48,15 +47,13 @@ async def test_a_mention_opens_a_thread_for_the_conversation() -> None:
 
 
 async def test_a_thread_that_a_reply_opens_is_named_after_the_reply() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
-        async with rig.bot(THREADS) as channel:
-            lunch = ann.says(general, "lunch?")
-            ann.says(general, f"<@{rig.discord.bot}> where to?", reply_to=lunch.id)
-            await rig.desk.holds(1)
-            place = rig.desk.stored[0].address
-            await channel.send(place, text(channel, "here"))
-            assert rig.discord.backend.channels[int(str(place.thread))].name == "where to?"
+    async with bot_for_ann(THREADS) as (rig, ann, general, channel):
+        lunch = ann.says(general, "lunch?")
+        ann.says(general, f"<@{rig.discord.bot}> where to?", reply_to=lunch.id)
+        await rig.desk.holds(1)
+        place = rig.desk.stored[0].address
+        await channel.send(place, text(channel, "here"))
+        assert rig.discord.backend.channels[int(str(place.thread))].name == "where to?"
 
 
 @pytest.mark.parametrize("is_archived", [False, True])
@@ -64,8 +61,7 @@ async def test_messages_in_a_thread_during_an_outage_stay_in_its_conversation(
     *, is_archived: bool
 ) -> None:
     """Servers send their threads after a session has begun, without the archived ones."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         async with rig.bot(THREADS):
             place = await begun_thread(rig, ann, general)
             thread = int(str(place.thread))
@@ -84,8 +80,7 @@ async def test_messages_in_a_thread_during_an_outage_stay_in_its_conversation(
 
 async def test_an_archived_thread_that_a_message_opens_again_needs_no_mention() -> None:
     """The bot's own, even if no message in it was stored before a restart."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         async with rig.bot(THREADS):
             place = await begun_thread(rig, ann, general)
         thread = int(str(place.thread))
@@ -101,8 +96,7 @@ async def test_an_archived_thread_that_a_message_opens_again_needs_no_mention() 
 
 async def test_a_command_in_an_archived_thread_belongs_to_its_conversation() -> None:
     """Servers do not send such a thread, but the command names it."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         async with rig.bot(THREADS):
             place = await begun_thread(rig, ann, general)
         thread = int(str(place.thread))
@@ -126,8 +120,7 @@ async def test_an_answer_in_a_thread_without_a_first_message_is_posted_there_at_
 
 
 async def test_a_thread_left_unopened_by_a_kill_is_opened_by_the_next_send() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         first = ann.says(general, f"<@{rig.discord.bot}> hello")
         place = replace(server(rig, general), thread=str(first.id))
         async with rig.bot(THREADS) as channel:
@@ -137,8 +130,7 @@ async def test_a_thread_left_unopened_by_a_kill_is_opened_by_the_next_send() -> 
 
 
 async def test_a_thread_that_a_person_opened_first_needs_no_mention() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         async with rig.bot(THREADS) as channel:
             first = ann.says(general, "to somebody else")
             rig.discord.backend.create_thread(general, "x", ann.id, message_id=first.id)
@@ -151,8 +143,7 @@ async def test_a_thread_that_a_person_opened_first_needs_no_mention() -> None:
 
 async def test_a_failed_opening_of_a_thread_leaves_no_message_in_doubt() -> None:
     """Nothing was sent yet, and opening a thread twice does no harm. P1."""
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         first = ann.says(general, f"<@{rig.discord.bot}> hello")
         place = replace(server(rig, general), thread=str(first.id))
         async with rig.bot(THREADS) as channel:
@@ -164,8 +155,7 @@ async def test_a_failed_opening_of_a_thread_leaves_no_message_in_doubt() -> None
 
 
 async def test_a_thread_that_can_not_be_opened_at_first_ends_no_receiving() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         rig.discord.will(Fault(method="POST", path="/threads$", status=502, carried_out=True))
         async with rig.bot(THREADS) as channel:
             place = await begun_thread(rig, ann, general)
@@ -201,8 +191,7 @@ async def test_an_answer_for_a_deleted_thread_is_not_shown_to_others() -> None:
 
 
 async def test_without_permission_for_threads_the_answer_is_in_the_channel() -> None:
-    async with rigged() as rig:
-        ann, general = rig.discord.person("ann"), rig.discord.channel("general")
+    async with rig_for_ann() as (rig, ann, general):
         refusal = {"code": 50013, "message": "Missing Permissions"}
         rig.discord.will(Fault(method="POST", path="/threads$", status=403, body=refusal))
         async with rig.bot(THREADS) as channel:
