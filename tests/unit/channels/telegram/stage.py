@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from channels.telegram import TelegramSettings
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.emulator import Emulator
+from channels.telegram.emulator import Actor, Emulator
 from channels.telegram.emulator.chats import Chat, Message
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock
@@ -19,6 +19,12 @@ class Stage:
     clock: ManualClock
     channel: Channel
     settings: TelegramSettings
+    ann: Actor
+
+    @property
+    def to_ann(self) -> Address:
+        """The address of Ann's private chat."""
+        return self.address(self.ann.id)
 
     def restarted(self) -> "Stage":
         """The same account in another process, with empty memory; the caller closes its channel."""
@@ -36,10 +42,9 @@ class Stage:
 
     def message_in_a_topic(self) -> tuple[Chat, Message, Address]:
         """A forum, Ann's message in its one topic, and the topic's address."""
-        ann = self.telegram.person("Ann")
-        forum = self.telegram.supergroup("Forum", ann, is_forum=True)
+        forum = self.telegram.supergroup("Forum", self.ann, is_forum=True)
         topic = self.telegram.topic(forum, "One")
-        ann.says("hello", chat=forum, thread=topic.id)
+        self.ann.says("hello", chat=forum, thread=topic.id)
         return forum, forum.messages[-1], self.address(forum.id, str(topic.id))
 
     def outgoing(self, text: str) -> Outgoing:
@@ -52,8 +57,10 @@ async def stage(**settings: object) -> AsyncGenerator[Stage]:
     async with Emulator(clock=clock) as telegram:
         configured = SETTINGS.model_copy(update=settings)
         context = telegram_context(telegram, clock, configured)
-        channel = TelegramChannel(context)
+        channel, ann = TelegramChannel(context), telegram.person("Ann")
         try:
-            yield Stage(telegram=telegram, clock=clock, channel=channel, settings=configured)
+            yield Stage(
+                telegram=telegram, clock=clock, channel=channel, settings=configured, ann=ann
+            )
         finally:
             await channel.aclose()

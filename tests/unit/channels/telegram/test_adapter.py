@@ -44,8 +44,8 @@ async def test_messages_sent_while_the_bot_was_away_arrive_in_order() -> None:
     """A start drops no message, and chats do not wait for each other. S2-02."""
     desk = Desk()
     async with stage() as on:
-        ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
-        actions = [ann.says("one"), bob.says("two"), ann.says("three")]
+        bob = on.telegram.person("Bob")
+        actions = [on.ann.says("one"), bob.says("two"), on.ann.says("three")]
         async with receiving(on.channel, desk.admit):
             await on.telegram.confirmed(*actions)
     by_ann = [envelope.body for envelope in desk.stored if envelope.sender.display == "Ann"]
@@ -58,8 +58,8 @@ async def test_only_stored_updates_are_confirmed() -> None:
     (P1)."""
     desk = Desk()
     async with stage() as on:
-        ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
-        actions = [bob.says("zero"), ann.says("one"), ann.says("two"), bob.says("three")]
+        bob = on.telegram.person("Bob")
+        actions = [bob.says("zero"), on.ann.says("one"), on.ann.says("two"), bob.says("three")]
         is_away = asyncio.Event()
 
         async def admit(envelope: Envelope) -> Admission:
@@ -82,10 +82,9 @@ async def test_only_stored_updates_are_confirmed() -> None:
 async def test_unsupported_updates_are_confirmed_and_skipped() -> None:
     desk = Desk()
     async with stage() as on:
-        ann = on.telegram.person("Ann")
         reaction = on.telegram.happen("message_reaction", {"odd": [1]})
         async with receiving(on.channel, desk.admit):
-            await on.telegram.confirmed(ann.says("hello"))
+            await on.telegram.confirmed(on.ann.says("hello"))
         assert (
             reaction.update.confirmed or reaction.update not in on.telegram.account.updates.waiting
         )
@@ -141,9 +140,8 @@ async def _set_webhook(on: Stage) -> None:
 async def test_a_poll_that_is_too_early_is_repeated_after_its_wait() -> None:
     desk = Desk()
     async with stage() as on:
-        ann = on.telegram.person("Ann")
         on.telegram.will("getUpdates", TooMany(retry_after_s=7))
-        action = ann.says("hello")
+        action = on.ann.says("hello")
         async with receiving(on.channel, desk.admit):
             await on.telegram.until(lambda: on.telegram.called("getUpdates"))
             await on.clock.advance(6.9)
@@ -168,29 +166,27 @@ async def test_a_server_that_goes_away_ends_receiving() -> None:
 async def test_the_person_who_presses_gets_the_outcome() -> None:
     """A toast for that person alone; a stranger's press is answered without a text (P4)."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
         answers: list[Admission] = [Answered(text="only an operator may answer this")]
 
         async def admit(_envelope: Envelope) -> Admission:
             return answers[0]
 
         async with receiving(on.channel, admit):
-            ref = await on.channel.ask(on.address(ann.id), CARD)
-            card = on.telegram.message(ann.chat, int(ref.message))
-            pressed = ann.presses(card, "1 ✓ once")
-            toast = await on.telegram.until(lambda: ann.toast(pressed))
+            ref = await on.channel.ask(on.to_ann, CARD)
+            card = on.telegram.message(on.ann.chat, int(ref.message))
+            pressed = on.ann.presses(card, "1 ✓ once")
+            toast = await on.telegram.until(lambda: on.ann.toast(pressed))
             assert toast == Toast(text="only an operator may answer this")
-            foreign = ann.presses(card, data="buy")
-            toast = await on.telegram.until(lambda: ann.toast(foreign))
+            foreign = on.ann.presses(card, data="buy")
+            toast = await on.telegram.until(lambda: on.ann.toast(foreign))
             assert toast == Toast()
-    assert len(ann.chat.from_bot) == 1
+    assert len(on.ann.chat.from_bot) == 1
 
 
 async def test_a_reason_is_asked_for_and_its_outcome_shown() -> None:
     """The question is a forced reply to the card; the reply carries call and card (P5)."""
     desk: list[Pressed] = []
     async with stage() as on:
-        ann = on.telegram.person("Ann")
 
         async def admit(envelope: Envelope) -> Admission:
             assert isinstance(envelope.body, Pressed)
@@ -200,15 +196,15 @@ async def test_a_reason_is_asked_for_and_its_outcome_shown() -> None:
             return Answered(text="why is `shell` denied?", reply_wanted=True)
 
         async with receiving(on.channel, admit):
-            ref = await on.channel.ask(on.address(ann.id), CARD)
-            card = on.telegram.message(ann.chat, int(ref.message))
-            ann.presses(card, data=button_data(FIRST, "deny_with_reason"))
+            ref = await on.channel.ask(on.to_ann, CARD)
+            card = on.telegram.message(on.ann.chat, int(ref.message))
+            on.ann.presses(card, data=button_data(FIRST, "deny_with_reason"))
             question = await on.telegram.until(
-                lambda: [message for message in ann.chat.from_bot if message.asks_for_reply]
+                lambda: [message for message in on.ann.chat.from_bot if message.asks_for_reply]
             )
             assert question[0].text == "why is shell denied?"
-            ann.says("too early", reply_to=question[0])
-            await on.telegram.until(lambda: "denied: shell" in ann.chat.texts)
+            on.ann.says("too early", reply_to=question[0])
+            await on.telegram.until(lambda: "denied: shell" in on.ann.chat.texts)
     assert desk[-1] == Pressed(approval=FIRST, choice="deny", reason="too early", card=ref)
 
 
@@ -216,8 +212,8 @@ async def test_in_a_group_the_person_who_pressed_is_asked_for_the_reason() -> No
     """Telegram opens a reply for no one else, and only for people who are mentioned."""
     bodies: list[object] = []
     async with stage() as on:
-        ann, olga = on.telegram.person("Ann"), on.telegram.person("Olga")
-        team = on.telegram.supergroup("Team", ann, olga)
+        olga = on.telegram.person("Olga")
+        team = on.telegram.supergroup("Team", on.ann, olga)
 
         async def admit(envelope: Envelope) -> Admission:
             bodies.append(envelope.body)

@@ -47,11 +47,9 @@ NO_ANSWER = "no answer: (the connection was closed too early|connection reset by
 
 async def test_a_failed_connection_is_reported_in_the_words_of_the_system() -> None:
     """`doctor`, `/status` and the log show no class name (P10)."""
-    account = account_at("http://127.0.0.1:1")
     message = "^`telegram`: Telegram can't be reached: connection refused$"
     with pytest.raises(ChannelUnavailable, match=message):
-        await send_hello(account)
-    await account.http.aclose()
+        await send_hello_to("http://127.0.0.1:1")
 
 
 async def test_addresses_that_fail_in_different_ways_are_no_connection(
@@ -59,18 +57,14 @@ async def test_addresses_that_fail_in_different_ways_are_no_connection(
 ) -> None:
     """One address family has a broken network, the other refuses."""
     two_addresses(monkeypatch)
-    account = account_at("http://two.invalid:1")
     with pytest.raises(ChannelUnavailable, match=r"reached: none of its addresses can be reached$"):
-        await send_hello(account)
-    await account.http.aclose()
+        await send_hello_to("http://two.invalid:1")
 
 
 async def test_a_server_without_tls_is_reported_as_one() -> None:
     async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
-        account = account_at(url.replace("http:", "https:"))
         with pytest.raises(ChannelUnavailable, match=r"reached: it does not speak TLS$"):
-            await send_hello(account)
-        await account.http.aclose()
+            await send_hello_to(url.replace("http:", "https:"))
 
 
 async def test_a_refusing_gateway_is_reported_by_its_status() -> None:
@@ -95,28 +89,21 @@ async def test_an_untrusted_certificate_is_reported_as_one(tmp_path: Path) -> No
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
-        account = account_at(f"https://localhost:{server.sockets[0].getsockname()[1]}")
         message = "reached: its certificate is not trusted: self-signed certificate$"
         with pytest.raises(ChannelUnavailable, match=message):
-            await send_hello(account)
-        await account.http.aclose()
+            await send_hello_to(f"https://localhost:{server.sockets[0].getsockname()[1]}")
 
 
 async def test_a_refusing_proxy_is_reported_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks for a password, and later is not reachable."""
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
+    ask_proxies(monkeypatch)
     refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
     async with saying(refusal, after=b"\r\n\r\n") as url:
         monkeypatch.setenv("HTTPS_PROXY", url)
-        account = account_at("https://telegram.test")
         with pytest.raises(ChannelUnavailable, match=r"reached: the proxy answered 407$"):
-            await send_hello(account)
-        await account.http.aclose()
-    account = account_at("https://telegram.test")
+            await send_hello_to("https://telegram.test")
     with pytest.raises(ChannelUnavailable, match=r"reached: the proxy: connection refused$"):
-        await send_hello(account)
-    await account.http.aclose()
+        await send_hello_to("https://telegram.test")
 
 
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
@@ -124,20 +111,16 @@ async def test_a_refusing_proxy_is_reported_as_one(monkeypatch: pytest.MonkeyPat
 async def test_a_send_whose_answer_was_cut_may_have_arrived(sent: bytes, resets: bool) -> None:
     """So there is a lookup before it is sent again (P1)."""
     async with saying(sent, resets=resets, after=b"\r\n\r\n") as url:
-        account = account_at(url)
         with pytest.raises(DeliveryUnknown, match=NO_ANSWER) as unknown:
-            await send_hello(account)
+            await send_hello_to(url)
         assert not unknown.value.late
-        await account.http.aclose()
 
 
 async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
     """Only one without a connection surely did not arrive."""
     async with saying(b"", resets=True) as url:
-        account = account_at(url)
         with pytest.raises(DeliveryUnknown):
-            await send_hello(account)
-        await account.http.aclose()
+            await send_hello_to(url)
 
 
 async def test_a_closed_account_opens_no_connection() -> None:
@@ -170,12 +153,10 @@ async def test_a_send_that_is_never_answered_may_still_arrive(
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        account = account_at(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         with pytest.raises(DeliveryUnknown) as unknown:
-            await send_hello(account)
+            await send_hello_to(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         silent.set()
         assert unknown.value.late
-        await account.http.aclose()
 
 
 async def test_a_message_without_a_connection_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,36 +174,29 @@ async def test_a_message_without_a_connection_was_not_sent(monkeypatch: pytest.M
 
 async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some networks allow no other way out."""
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
+    ask_proxies(monkeypatch)
     body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
     async with saying(OK.replace(b"200 OK", b"400 Bad") + b"\r\n" + body, after=b"\r\n\r\n") as url:
         monkeypatch.setenv("HTTP_PROXY", url)
-        account = account_at("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
-            await send_hello(account)
-        await account.http.aclose()
+            await send_hello_to("http://telegram.test")
 
 
 async def test_a_proxy_gets_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Name and password are in the proxy's address, and go only to the proxy."""
     body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
+    ask_proxies(monkeypatch)
     async with heard(b"HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n" + body) as (url, heads):
         monkeypatch.setenv("HTTP_PROXY", url.replace("//", "//ann:s3cret@"))
-        account = account_at("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
-            await send_hello(account)
-        await account.http.aclose()
+            await send_hello_to("http://telegram.test")
     assert b"Proxy-Authorization: Basic YW5uOnMzY3JldA==\r\n" in heads[0]
     assert b"s3cret" not in heads[0]
 
 
 async def test_a_proxy_is_used_for_websockets_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events arrive by one; without it a bot would only send."""
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
+    ask_proxies(monkeypatch)
     async with heard(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as (url, heads):
         monkeypatch.setenv("HTTPS_PROXY", url)
         account = account_at("https://telegram.test")
@@ -246,6 +220,20 @@ def account_at(url: str) -> Account:
 
 async def send_hello(account: Account) -> None:
     await Messages(account, SETTINGS, no_log).post(ADDRESS, Styled(text="hi"))
+
+
+async def send_hello_to(url: str) -> None:
+    account = account_at(url)
+    try:
+        await send_hello(account)
+    finally:
+        await account.http.aclose()
+
+
+def ask_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no address be exempt from the proxy of the environment."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
 
 
 async def account_after_a_try(url: str) -> Account:
@@ -396,10 +384,8 @@ async def test_a_wait_that_a_proxy_asks_for_is_obeyed() -> None:
     """It knows nothing of the Bot API's JSON."""
     head = b"HTTP/1.1 429 No\r\nContent-Length: 0\r\nRetry-After: 30\r\n\r\n"
     async with saying(head, after=b"\r\n\r\n") as url:
-        account = account_at(url)
         with pytest.raises(RateLimited) as caught:
-            await send_hello(account)
-        await account.http.aclose()
+            await send_hello_to(url)
     assert caught.value.retry_after_s == 30
 
 

@@ -50,10 +50,9 @@ async def test_another_process_finds_it_by_the_mark() -> None:
         mark = await lose_answer(on, address)
         again = on.restarted()
         assert again.channel.mark(address) == ""
-        result = await lookup_to_the_end(again.channel, address, on.outgoing("hello"), mark)
+        result = await look(again, address, mark)
         await again.channel.aclose()
-        assert result.ref is not None
-        assert result.ref.message == str(chat.from_bot[-1].id)
+        assert result.ref == MessageRef(address=address, message=str(chat.from_bot[-1].id))
 
 
 @pytest.mark.parametrize("fault", [BadGateway(), Lose(carried_out=False)], ids=repr)
@@ -63,7 +62,7 @@ async def test_an_undelivered_message_is_not_found(fault: BadGateway | Lose) -> 
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
             await on.channel.send(address, on.outgoing("hello"))
-        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        result = await look(on, address, mark)
         assert result.ref is None
         assert len(on.telegram.called("editMessageText")) == lookup.PROBES_AHEAD
         assert chat.texts == ["first"]
@@ -77,8 +76,7 @@ async def test_a_lost_card_is_found_with_its_buttons() -> None:
             await on.channel.ask(address, CARD)
         buttons = chat.from_bot[-1].buttons
         result = await lookup_to_the_end(on.channel, address, CARD, mark)
-        assert result.ref is not None
-        assert result.ref.message == str(chat.from_bot[-1].id)
+        assert result.ref == MessageRef(address=address, message=str(chat.from_bot[-1].id))
         assert buttons
         assert chat.from_bot[-1].buttons == buttons
         assert len(chat.from_bot[-1].versions) == 1
@@ -93,8 +91,7 @@ async def test_a_lost_file_is_found_by_its_caption() -> None:
         with pytest.raises(DeliveryUnknown):
             await on.channel.send_file(address, file)
         result = await lookup_to_the_end(on.channel, address, file, mark)
-        assert result.ref is not None
-        assert result.ref.message == str(chat.from_bot[-1].id)
+        assert result.ref == MessageRef(address=address, message=str(chat.from_bot[-1].id))
         assert len(chat.from_bot[-1].versions) == 1
 
 
@@ -121,12 +118,11 @@ async def test_two_lost_messages_are_both_found(first: str) -> None:
 async def test_in_a_migrated_group_the_outcome_stays_unknown() -> None:
     """Messages of the old group can't be edited, so the lookup learns nothing."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        team = on.telegram.group("Team", ann)
+        team = on.telegram.group("Team", on.ann)
         address = on.address(team.id)
         await on.channel.send(address, on.outgoing("first"))
         mark = await lose_answer(on, address)
-        ann.upgrades(team)
+        on.ann.upgrades(team)
         with pytest.raises(DeliveryUnknown, match="can't be looked up"):
             await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
 
@@ -142,60 +138,54 @@ async def test_a_known_message_is_not_taken_for_the_lost_one() -> None:
             result = await lookup_to_the_end(
                 adapter.channel, address, on.outgoing("hello"), mark, apart=frozenset({known})
             )
-            assert result.ref is not None
-            assert result.ref.message == str(chat.from_bot[-1].id)
+            assert result.ref == MessageRef(address=address, message=str(chat.from_bot[-1].id))
             await adapter.channel.aclose()
 
 
 async def test_a_repeated_old_update_moves_no_mark_back() -> None:
     """Otherwise an older answer of ours would be taken for the lost one."""
     desk = Desk()
-    async with stage() as on:
-        ann = on.telegram.person("Ann")
-        async with receiving(on.channel, desk.admit):
-            action = ann.says("hi")
-            await on.telegram.confirmed(action)
-            address = on.address(ann.id)
-            await on.channel.send(address, on.outgoing("the first answer"))
-            on.telegram.redeliver(action)
-            await on.telegram.confirmed(action)
-            mark = await lose_answer(on, address)
-            result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
-            assert result.ref is not None
-            assert ann.chat.texts[-2:] == ["the first answer", "hello"]
+    async with stage() as on, receiving(on.channel, desk.admit):
+        action = on.ann.says("hi")
+        await on.telegram.confirmed(action)
+        address = on.to_ann
+        await on.channel.send(address, on.outgoing("the first answer"))
+        on.telegram.redeliver(action)
+        await on.telegram.confirmed(action)
+        mark = await lose_answer(on, address)
+        result = await look(on, address, mark)
+        assert result.ref is not None
+        assert on.ann.chat.texts[-2:] == ["the first answer", "hello"]
 
 
 async def test_peoples_messages_are_not_looked_at() -> None:
     desk = Desk()
-    async with stage() as on:
-        ann = on.telegram.person("Ann")
-        async with receiving(on.channel, desk.admit):
-            await on.telegram.confirmed(ann.says("hi"))
-            address = on.address(ann.id)
-            mark = on.channel.mark(address)
-            await on.telegram.confirmed(ann.says("are you there?"))
-            on.telegram.will("sendMessage", Lose(carried_out=True))
-            with pytest.raises(DeliveryUnknown):
-                await on.channel.send(address, on.outgoing("hello"))
-            result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
-            assert result.ref is not None
-            called = [call.message for call in on.telegram.called("editMessageText")]
-            assert called == [int(result.ref.message)]
+    async with stage() as on, receiving(on.channel, desk.admit):
+        await on.telegram.confirmed(on.ann.says("hi"))
+        address = on.to_ann
+        mark = on.channel.mark(address)
+        await on.telegram.confirmed(on.ann.says("are you there?"))
+        on.telegram.will("sendMessage", Lose(carried_out=True))
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.send(address, on.outgoing("hello"))
+        result = await look(on, address, mark)
+        assert result.ref is not None
+        called = [call.message for call in on.telegram.called("editMessageText")]
+        assert called == [int(result.ref.message)]
 
 
 @pytest.mark.parametrize("is_super", [True, False])
 async def test_groups_are_numbered_as_telegram_does(is_super: bool) -> None:
     """A supergroup has its own counter; a basic group shares that of private chats."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
         open_group = on.telegram.supergroup if is_super else on.telegram.group
-        team = open_group("Team", ann)
+        team = open_group("Team", on.ann)
         address = on.address(team.id)
         await on.channel.send(address, on.outgoing("first"))
         for _ in range(4):
-            await on.channel.send(on.address(ann.id), on.outgoing("elsewhere"))
+            await on.channel.send(on.to_ann, on.outgoing("elsewhere"))
         mark = await lose_answer(on, address)
-        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        result = await look(on, address, mark)
         assert result.ref is not None
         assert team.texts == ["first", "hello"]
 
@@ -214,7 +204,7 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
                 await on.channel.send(bob, on.outgoing(str(number)))
             on.telegram.cut()
             await sending
-        result = await lookup_to_the_end(on.channel, ann, on.outgoing("hello"), mark)
+        result = await look(on, ann, mark)
         assert result.ref is not None
         assert len(on.telegram.called("editMessageText")) == 1
 
@@ -223,7 +213,7 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
 async def test_without_a_known_number_the_outcome_stays_unknown(mark: str) -> None:
     """Then the outbox sends it again, marked as a possible repeat."""
     async with stage() as on:
-        address = on.address(on.telegram.person("Ann").id)
+        address = on.to_ann
         assert on.channel.mark(address) == ""
         with pytest.raises(DeliveryUnknown):
             await on.channel.lookup(address, on.outgoing("hello"), since=mark, apart=NONE)
@@ -272,12 +262,10 @@ async def test_the_number_of_the_repeat_bounds_the_lookup() -> None:
         mark = on.channel.mark(address)
         on.telegram.skip_ids(lookup.PROBES_AHEAD + 2)
         await lose_answer(on, address)
-        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        result = await look(on, address, mark)
         assert result.ref is None
         new = await on.channel.send(address, on.outgoing("hello"))
-        result = await lookup_to_the_end(
-            on.channel, address, on.outgoing("hello"), result.since, before=new.message
-        )
+        result = await look(on, address, result.since, before=new.message)
         assert result.ref is not None
         assert int(result.ref.message) == int(new.message) - 1
 
@@ -290,9 +278,7 @@ async def test_a_repeat_without_a_gap_leaves_nothing_to_look_at() -> None:
         )
         calls = len(on.telegram.called("editMessageText"))
         new = await on.channel.send(address, on.outgoing("hello"))
-        result = await lookup_to_the_end(
-            on.channel, address, on.outgoing("hello"), result.since, before=new.message
-        )
+        result = await look(on, address, result.since, before=new.message)
         assert result.ref is None
         assert len(on.telegram.called("editMessageText")) == calls
 
@@ -312,17 +298,15 @@ async def test_the_repeat_mark_of_a_file_can_be_cleared(caption: str) -> None:
 async def test_unseen_messages_of_others_extend_the_lookup() -> None:
     """In a group where the bot receives only messages for it, the numbers grow all the same."""
     async with stage(groups="mentioned") as on:
-        ann = on.telegram.person("Ann")
-        team = on.telegram.supergroup("Team", ann)
+        team = on.telegram.supergroup("Team", on.ann)
         address = on.address(team.id)
         await on.channel.send(address, on.outgoing("first"))
         mark = on.channel.mark(address)
         for number in range(lookup.PROBES_AHEAD + 3):
-            ann.says(f"unheard {number}", chat=team)
+            on.ann.says(f"unheard {number}", chat=team)
         await lose_answer(on, address)
-        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
-        assert result.ref is not None
-        assert result.ref.message == str(team.from_bot[-1].id)
+        result = await look(on, address, mark)
+        assert result.ref == MessageRef(address=address, message=str(team.from_bot[-1].id))
 
 
 async def test_a_too_large_gap_leaves_the_outcome_unknown() -> None:
@@ -351,12 +335,10 @@ async def test_a_message_delivered_after_the_lookup_is_found_before_the_repeat()
     """Numbers that were not yet given at the first lookup are looked at again (P1)."""
     async with ann_chat() as (on, _, address):
         mark = on.channel.mark(address)
-        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        result = await look(on, address, mark)
         await lose_answer(on, address)  # delivered only now
         new = await on.channel.send(address, on.outgoing("hello"))
-        result = await lookup_to_the_end(
-            on.channel, address, on.outgoing("hello"), result.since, before=new.message
-        )
+        result = await look(on, address, result.since, before=new.message)
         assert result.ref is not None
         assert int(result.ref.message) == int(new.message) - 1
 
@@ -368,13 +350,12 @@ async def test_a_later_lookup_can_start_from_the_end_of_the_first() -> None:
         mark = on.channel.mark(address)
         for number in range(3 * lookup.PROBES_AHEAD):
             await on.channel.send(bob, on.outgoing(str(number)))
-        result = await lookup_to_the_end(on.channel, address, on.outgoing("hello"), mark)
+        result = await look(on, address, mark)
         await lose_answer(on, address)
         again = on.restarted()
-        result = await lookup_to_the_end(again.channel, address, on.outgoing("hello"), result.since)
+        result = await look(again, address, result.since)
         await again.channel.aclose()
-        assert result.ref is not None
-        assert result.ref.message == str(chat.from_bot[-1].id)
+        assert result.ref == MessageRef(address=address, message=str(chat.from_bot[-1].id))
 
 
 @pytest.mark.parametrize("is_new", [False, True])
@@ -404,10 +385,9 @@ async def test_numbers_given_meanwhile_do_not_extend_the_lookup(is_new: bool) ->
 async def ann_chat(**settings: object) -> AsyncGenerator[tuple[Stage, Chat, Address]]:
     """Ann's chat, with a first message of the bot, so that a number is known."""
     async with stage(**settings) as on:
-        ann = on.telegram.person("Ann")
-        address = on.address(ann.id)
+        address = on.to_ann
         await on.channel.send(address, on.outgoing("first"))
-        yield on, ann.chat, address
+        yield on, on.ann.chat, address
 
 
 async def lose_answer(on: Stage, to: Address, text: str = "hello") -> str:
@@ -417,6 +397,10 @@ async def lose_answer(on: Stage, to: Address, text: str = "hello") -> str:
     with pytest.raises(DeliveryUnknown):
         await on.channel.send(to, on.outgoing(text))
     return mark
+
+
+async def look(on: Stage, to: Address, mark: str, before: str = "") -> LookupResult:
+    return await lookup_to_the_end(on.channel, to, on.outgoing("hello"), mark, before=before)
 
 
 async def unknown(on: Stage, to: Address) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.telegram.emulator import BadGateway, Chat, Lose, Refuse, TooMany
+from channels.telegram.emulator import BadGateway, Lose, Refuse, TooMany
 from channels.telegram.errors import TokenRefused
 from tests.unit.channels.telegram.stage import Stage, stage
 from zeroclaw import (
@@ -28,39 +28,33 @@ NO_METHOD = Refuse(code=404, description="Not Found")
 NOT_THIS = Refuse(code=400, description="Bad Request: RICH_MESSAGE_CONTENT_REQUIRED")
 
 
-def ann_of(on: Stage) -> Chat:
-    return on.telegram.person("Ann").chat
-
-
 def table(on: Stage) -> Outgoing:
     return on.outgoing(TABLE)
 
 
 async def first_message(on: Stage, text: str = "first") -> MessageRef:
-    return await on.channel.send(on.address(ann_of(on).id), on.outgoing(text))
+    return await on.channel.send(on.to_ann, on.outgoing(text))
 
 
 async def test_a_table_is_sent_edited_and_drafted_as_one() -> None:
     """S2-06."""
     async with stage() as on:
-        chat = ann_of(on)
-        address = on.address(chat.id)
-        await on.channel.preview(address, table(on))
-        assert on.telegram.draft(chat) == SHOWN
-        ref = await on.channel.send(address, table(on))
-        assert on.telegram.draft(chat) is None
-        assert chat.texts == [SHOWN]
+        await on.channel.preview(on.to_ann, table(on))
+        assert on.telegram.draft(on.ann.chat) == SHOWN
+        ref = await on.channel.send(on.to_ann, table(on))
+        assert on.telegram.draft(on.ann.chat) is None
+        assert on.ann.chat.texts == [SHOWN]
         await on.channel.edit(ref, on.outgoing(f"{TABLE}\n| 3 | 4 |"))
         await on.channel.edit(ref, on.outgoing(f"{TABLE}\n| 3 | 4 |"))
-        assert chat.from_bot[0].texts == [SHOWN, f"{SHOWN}\n3 | 4"]
-        assert all(version.rich for version in chat.from_bot[0].versions)
+        assert on.ann.chat.from_bot[0].texts == [SHOWN, f"{SHOWN}\n3 | 4"]
+        assert all(version.rich for version in on.ann.chat.from_bot[0].versions)
 
 
 async def test_a_message_becomes_rich_once_it_has_a_table() -> None:
     async with stage() as on:
         ref = await first_message(on, "See:")
         await on.channel.edit(ref, on.outgoing(f"See:\n\n{TABLE}"))
-        (message,) = on.telegram.account.chats[int(ref.address.chat)].from_bot
+        (message,) = on.ann.chat.from_bot
         assert [version.rich is not None for version in message.versions] == [False, True]
         assert on.telegram.called(SEND) == []
 
@@ -69,25 +63,23 @@ async def test_a_draft_and_a_message_become_rich_and_ordinary_again() -> None:
     """As the text requires: an apparent table may turn out to be none."""
     async with stage() as on:
         ref = await first_message(on)
-        chat = on.telegram.account.chats[int(ref.address.chat)]
         for text, is_rich in ((TABLE, True), (f"```\n{TABLE}", False), (TABLE, True)):
             await on.channel.preview(ref.address, on.outgoing(text))
-            assert (chat.drafts[0].rich is not None) is is_rich
+            assert (on.ann.chat.drafts[0].rich is not None) is is_rich
             await on.channel.edit(ref, on.outgoing(text))
-            assert (chat.from_bot[0].versions[-1].rich is not None) is is_rich
+            assert (on.ann.chat.from_bot[0].versions[-1].rich is not None) is is_rich
 
 
 async def test_a_rich_message_keeps_its_topic_and_its_reply() -> None:
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        topic = on.telegram.topic(ann.chat, "aside")
-        place = replace(on.address(ann.id), thread=str(topic.id))
+        topic = on.telegram.topic(on.ann.chat, "aside")
+        place = replace(on.to_ann, thread=str(topic.id))
         await on.channel.preview(place, table(on))
-        assert ann.chat.drafts[topic.id].texts == (SHOWN,)
+        assert on.ann.chat.drafts[topic.id].texts == (SHOWN,)
         await on.channel.send(place, table(on))
-        assert ann.chat.from_bot[0].thread == topic.id
-        team = on.telegram.supergroup("Team", ann)
-        ann.says("@zero_bot hello", chat=team)
+        assert on.ann.chat.from_bot[0].thread == topic.id
+        team = on.telegram.supergroup("Team", on.ann)
+        on.ann.says("@zero_bot hello", chat=team)
         number = str(team.messages[-1].id)
         await on.channel.send(on.address(team.id), replace(table(on), reply_to=number))
         assert team.from_bot[0].reply_to is team.messages[0]
@@ -106,15 +98,14 @@ async def test_with_rich_disabled_no_rich_message_is_tried() -> None:
     async with stage(rich=False) as on:
         ref = await first_message(on, TABLE)
         await on.channel.preview(ref.address, table(on))
-        assert on.telegram.account.chats[int(ref.address.chat)].texts == [SIGNS]
+        assert on.ann.chat.texts == [SIGNS]
         assert on.telegram.called(SEND, DRAFT) == []
 
 
 async def test_plain_text_is_plain() -> None:
     async with stage() as on:
-        chat = ann_of(on)
-        await on.channel.send(on.address(chat.id), replace(table(on), plain=True))
-        assert chat.texts == [SIGNS]
+        await on.channel.send(on.to_ann, replace(table(on), plain=True))
+        assert on.ann.chat.texts == [SIGNS]
 
 
 # --- a server that does not know them ----------------------------------------------------------------
@@ -125,22 +116,20 @@ async def test_plain_text_is_plain() -> None:
 async def test_an_older_server_is_tried_once(how: str, first: str) -> None:
     """The message is shown at once; all later ones are sent the ordinary way. S2-06."""
     async with stage() as on:
-        chat = ann_of(on)
-        address = on.address(chat.id)
         if how == "without":
             on.telegram.without(SEND, DRAFT)
         else:
             on.telegram.will(SEND, NO_METHOD, times=None)
             on.telegram.will(DRAFT, NO_METHOD, times=None)
         if first == "preview":
-            await on.channel.preview(address, table(on))
-            assert on.telegram.draft(chat) == SIGNS
+            await on.channel.preview(on.to_ann, table(on))
+            assert on.telegram.draft(on.ann.chat) == SIGNS
         for _ in range(2):
-            await on.channel.preview(address, table(on))
+            await on.channel.preview(on.to_ann, table(on))
             await on.channel.edit(
-                await on.channel.send(address, table(on)), on.outgoing("# T\n" + TABLE)
+                await on.channel.send(on.to_ann, table(on)), on.outgoing("# T\n" + TABLE)
             )
-        assert len(chat.from_bot) == 2
+        assert len(on.ann.chat.from_bot) == 2
         assert len(on.telegram.called(SEND, DRAFT)) == 1
         assert not any(call.parameters.has("rich_message") for call in on.telegram.called(EDIT))
 
@@ -151,16 +140,15 @@ async def test_an_older_server_refuses_a_rich_edit() -> None:
         ref = await first_message(on)
         on.telegram.without(SEND, DRAFT)
         await on.channel.edit(ref, table(on))
-        assert on.telegram.account.chats[int(ref.address.chat)].texts == [SIGNS]
+        assert on.ann.chat.texts == [SIGNS]
 
 
 async def test_a_server_without_any_drafts_says_so_all_the_same() -> None:
     """Both methods are disabled; the answer is then a message that is edited."""
     async with stage() as on:
-        chat = ann_of(on)
         on.telegram.without(SEND, DRAFT, "sendMessageDraft")
         with pytest.raises(NotSupported):
-            await on.channel.preview(on.address(chat.id), table(on))
+            await on.channel.preview(on.to_ann, table(on))
 
 
 # --- one that it does not take ------------------------------------------------------------------------
@@ -169,12 +157,10 @@ async def test_a_server_without_any_drafts_says_so_all_the_same() -> None:
 async def test_a_refused_rich_form_is_replaced_and_the_next_one_is_tried() -> None:
     """S2-06."""
     async with stage() as on:
-        chat = ann_of(on)
-        address = on.address(chat.id)
         on.telegram.will(SEND, NOT_THIS)
-        await on.channel.send(address, table(on))
-        await on.channel.send(address, table(on))
-        assert chat.texts == [SIGNS, SHOWN]
+        await on.channel.send(on.to_ann, table(on))
+        await on.channel.send(on.to_ann, table(on))
+        assert on.ann.chat.texts == [SIGNS, SHOWN]
 
 
 @pytest.mark.parametrize(
@@ -191,10 +177,9 @@ async def test_a_text_beyond_the_limits_of_a_rich_message_is_sent_in_the_ordinar
 ) -> None:
     """Only the server knows its limits, and its refusal costs nothing but a call."""
     async with stage() as on:
-        chat = ann_of(on)
-        await on.channel.send(on.address(chat.id), on.outgoing(text))
-        assert chat.texts == [on.channel.render(text).plain]
-        assert not chat.from_bot[0].versions[-1].rich
+        await on.channel.send(on.to_ann, on.outgoing(text))
+        assert on.ann.chat.texts == [on.channel.render(text).plain]
+        assert not on.ann.chat.from_bot[0].versions[-1].rich
 
 
 async def test_a_growing_message_does_not_retry_a_refused_form() -> None:
@@ -217,11 +202,10 @@ async def test_if_both_forms_are_refused_the_last_refusal_counts() -> None:
     """Unreadable markup is followed by plain text."""
     markup = Refuse(code=400, description="Bad Request: can't parse entities: no")
     async with stage() as on:
-        chat = ann_of(on)
         on.telegram.will(SEND, NOT_THIS)
         on.telegram.will("sendMessage", markup)
         with pytest.raises(ChannelRejected) as caught:
-            await on.channel.send(on.address(chat.id), table(on))
+            await on.channel.send(on.to_ann, table(on))
         assert caught.value.markup
 
 
@@ -299,10 +283,9 @@ async def test_a_lost_rich_message_is_found_by_its_number(restarted: bool) -> No
         result = await lookup_result(stage_now, ref, mark)
         if restarted:
             await stage_now.channel.aclose()
-        chat = on.telegram.account.chats[int(ref.address.chat)]
         assert result.ref is not None
-        assert result.ref.message == str(chat.from_bot[-1].id)
-        assert len(chat.from_bot[-1].versions) == 1
+        assert result.ref.message == str(on.ann.chat.from_bot[-1].id)
+        assert len(on.ann.chat.from_bot[-1].versions) == 1
 
 
 async def test_a_message_lost_in_the_ordinary_form_is_found_too() -> None:
@@ -317,8 +300,7 @@ async def test_a_message_lost_in_the_ordinary_form_is_found_too() -> None:
         on.telegram.will(EDIT, NOT_THIS)
         result = await lookup_result(on, ref, mark)
         assert result.ref is not None
-        chat = on.telegram.account.chats[int(ref.address.chat)]
-        assert chat.from_bot[-1].texts == [SIGNS]
+        assert on.ann.chat.from_bot[-1].texts == [SIGNS]
 
 
 async def test_an_undelivered_message_is_not_found() -> None:

@@ -47,10 +47,9 @@ async def test_each_failure_of_a_send_is_distinguished(
 ) -> None:
     """No error claims that nothing arrived if something may have (P1)."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
         on.telegram.will("sendMessage", fault)
         with pytest.raises(ZeroclawError) as caught:
-            await on.channel.send(on.address(ann.id), on.outgoing("hello"))
+            await on.channel.send(on.to_ann, on.outgoing("hello"))
     assert type(caught.value) is kind
     assert on.telegram.token not in str(caught.value)
 
@@ -58,8 +57,7 @@ async def test_each_failure_of_a_send_is_distinguished(
 async def test_a_chat_of_another_platform_is_refused_by_the_send_and_not_by_its_mark() -> None:
     """A row may be older than the channel's kind; the outbox handles a send's refusal (P1)."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        elsewhere = replace(on.address(ann.id), chat="c1")
+        elsewhere = replace(on.to_ann, chat="c1")
         assert on.channel.mark(elsewhere) == ""
         with pytest.raises(ChannelRejected, match="no chat `c1`"):
             await on.channel.send(elsewhere, on.outgoing("hello"))
@@ -67,16 +65,14 @@ async def test_a_chat_of_another_platform_is_refused_by_the_send_and_not_by_its_
 
 async def test_without_a_server_the_message_was_not_sent() -> None:
     async with stage() as on:
-        ann = on.telegram.person("Ann")
         await on.telegram.down()
         with pytest.raises(ChannelUnavailable):
-            await on.channel.send(on.address(ann.id), on.outgoing("hello"))
+            await on.channel.send(on.to_ann, on.outgoing("hello"))
 
 
 async def test_an_edit_of_a_deleted_message_says_so() -> None:
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        ref = await on.channel.send(on.address(ann.id), on.outgoing("hello"))
+        ref = await on.channel.send(on.to_ann, on.outgoing("hello"))
         await on.channel.delete(ref)
         await on.channel.delete(ref)
         with pytest.raises(ChannelRejected) as caught:
@@ -86,9 +82,8 @@ async def test_an_edit_of_a_deleted_message_says_so() -> None:
 
 async def test_a_migrated_group_is_written_to_at_its_new_id() -> None:
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        old = on.telegram.group("Team", ann)
-        ann.upgrades(old)
+        old = on.telegram.group("Team", on.ann)
+        on.ann.upgrades(old)
         ref = await on.channel.send(on.address(old.id), on.outgoing("hello"))
         assert ref.address == on.address(old.upgraded_to)
         assert on.telegram.account.chats[old.upgraded_to].texts == ["hello"]
@@ -97,13 +92,12 @@ async def test_a_migrated_group_is_written_to_at_its_new_id() -> None:
 async def test_an_answer_in_a_migrated_group_replies_to_no_other_message() -> None:
     """Message numbers start again there."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        old = on.telegram.group("Team", ann)
-        ann.says("hello", chat=old)
+        old = on.telegram.group("Team", on.ann)
+        on.ann.says("hello", chat=old)
         number = old.messages[-1].id
-        ann.upgrades(old)
+        on.ann.upgrades(old)
         new = on.telegram.account.chats[old.upgraded_to]
-        ann.says("something else", chat=new)
+        on.ann.says("something else", chat=new)
         assert number in {message.id for message in new.messages}
         await on.channel.send(on.address(old.id), replace(on.outgoing("hi"), reply_to=str(number)))
         assert new.from_bot[-1].reply_to is None
@@ -136,10 +130,9 @@ async def test_a_message_for_a_deleted_topic_is_not_shown(*, replies: bool) -> N
 async def test_messages_of_a_migrated_group_can_no_longer_be_changed() -> None:
     """So the message is sent to the group's new id."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        old = on.telegram.group("Team", ann)
+        old = on.telegram.group("Team", on.ann)
         ref = await on.channel.send(on.address(old.id), on.outgoing("hello"))
-        ann.upgrades(old)
+        on.ann.upgrades(old)
         with pytest.raises(ChannelRejected) as edited:
             await on.channel.edit(ref, on.outgoing("bye"))
         with pytest.raises(ChannelRejected) as deleted:
@@ -151,32 +144,30 @@ async def test_messages_of_a_migrated_group_can_no_longer_be_changed() -> None:
 async def test_in_a_group_an_answer_is_a_reply() -> None:
     """In a private chat it is clear, and a quote with each answer would be noise."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        team = on.telegram.supergroup("Team", ann)
-        question = ann.says("@zero_bot hello", chat=team)
+        team = on.telegram.supergroup("Team", on.ann)
+        question = on.ann.says("@zero_bot hello", chat=team)
         number = str(team.messages[-1].id)
         answer = replace(on.outgoing("hi"), reply_to=number)
         await on.channel.send(on.address(team.id), answer)
-        await on.channel.send(on.address(ann.id), answer)
+        await on.channel.send(on.to_ann, answer)
         assert question.update.kind == "message"
         assert team.from_bot[-1].reply_to is team.messages[0]
-        assert ann.chat.from_bot[-1].reply_to is None
+        assert on.ann.chat.from_bot[-1].reply_to is None
         file = OutgoingFile(
             name="a", media_type="text/plain", content=b"a", key="f", reply_to=number
         )
         await on.channel.send_file(on.address(team.id), file)
-        await on.channel.send_file(on.address(ann.id), file)
+        await on.channel.send_file(on.to_ann, file)
         assert team.from_bot[-1].reply_to is team.messages[0]
-        assert ann.chat.from_bot[-1].reply_to is None
+        assert on.ann.chat.from_bot[-1].reply_to is None
 
 
 async def test_a_long_card_is_a_file_that_stays_when_it_ends() -> None:
     """The whole call can be read before it is answered, and after (P5)."""
     long = replace(CARD, calls=(replace(CARD.calls[0], arguments="x" * 5000), CARD.calls[1]))
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        ref = await on.channel.ask(on.address(ann.id), long)
-        (card,) = ann.chat.from_bot
+        ref = await on.channel.ask(on.to_ann, long)
+        (card,) = on.ann.chat.from_bot
         assert "document" in card.media
         assert len(card.buttons) == 6
         outcome = Outcome(card=long, endings=(DENIED, APPROVED))
@@ -190,8 +181,7 @@ async def test_a_long_card_is_a_file_that_stays_when_it_ends() -> None:
 @pytest.mark.parametrize(("previews", "is_off"), [(False, True), (True, False)])
 async def test_links_have_no_previews_unless_configured(previews: bool, is_off: bool) -> None:
     async with stage(link_previews=previews) as on:
-        ann = on.telegram.person("Ann")
-        await on.channel.send(on.address(ann.id), on.outgoing("https://example.org"))
+        await on.channel.send(on.to_ann, on.outgoing("https://example.org"))
         (call,) = on.telegram.called("sendMessage")
         assert call.parameters.json("link_preview_options") == {"is_disabled": is_off}
 
@@ -226,7 +216,7 @@ def drafts(on: Stage) -> list[object]:
 async def test_the_same_key_has_the_same_number_in_every_process() -> None:
     """So a restart continues the same draft, and the next message has another."""
     async with stage() as on:
-        place = on.address(on.telegram.person("Ann").id)
+        place = on.to_ann
         await on.channel.preview(place, on.outgoing("one"))
         again = on.restarted()
         await again.channel.preview(place, again.outgoing("one two"))
@@ -239,12 +229,11 @@ async def test_the_same_key_has_the_same_number_in_every_process() -> None:
 
 async def test_a_draft_is_shown_in_its_topic() -> None:
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        topic = on.telegram.topic(ann.chat, "aside")
-        place = replace(on.address(ann.id), thread=str(topic.id))
+        topic = on.telegram.topic(on.ann.chat, "aside")
+        place = replace(on.to_ann, thread=str(topic.id))
         await on.channel.preview(place, on.outgoing("*one*"))
-        assert ann.chat.drafts[topic.id].texts == ("one",)
-        assert 0 not in ann.chat.drafts
+        assert on.ann.chat.drafts[topic.id].texts == ("one",)
+        assert 0 not in on.ann.chat.drafts
 
 
 @pytest.mark.parametrize(
@@ -264,12 +253,12 @@ async def test_a_refusal_says_what_to_do_next(
     async with stage() as on:
         on.telegram.will(METHOD, fault)
         with pytest.raises(expected):
-            await on.channel.preview(on.address(on.telegram.person("Ann").id), on.outgoing("one"))
+            await on.channel.preview(on.to_ann, on.outgoing("one"))
 
 
 async def test_with_edited_drafts_the_method_is_not_called() -> None:
     """`drafts = "edited"`."""
     async with stage(drafts="edited") as on:
         with pytest.raises(NotSupported):
-            await on.channel.preview(on.address(on.telegram.person("Ann").id), on.outgoing("one"))
+            await on.channel.preview(on.to_ann, on.outgoing("one"))
         assert on.telegram.called(METHOD) == []
