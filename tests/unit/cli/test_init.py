@@ -370,9 +370,20 @@ class Room:
         return self.answers
 
 
-def test_empty_answers_take_the_defaults(tmp_path: Path) -> None:
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    """A machine with the channels that need no platform."""
+    return Room(tmp_path)
+
+
+@pytest.fixture
+def chat_room(tmp_path: Path) -> Room:
+    """A machine with a platform too."""
+    return Room(tmp_path, chat=True)
+
+
+def test_empty_answers_take_the_defaults(room: Room) -> None:
     """The local model, both channels, supervised."""
-    room = Room(tmp_path)
     room.ask("", "", "", "", "")
     assert room.given() == Answers(
         provider=ProviderSettings(),
@@ -382,9 +393,8 @@ def test_empty_answers_take_the_defaults(tmp_path: Path) -> None:
     assert config == Config()
 
 
-def test_the_small_model_is_offered_with_its_state(tmp_path: Path, home: Path) -> None:
+def test_the_small_model_is_offered_with_its_state(room: Room, home: Path) -> None:
     """Here already, or still to be fetched."""
-    room = Room(tmp_path)
     assert "1  the small model, to be fetched first by `" in room.ask("", "", "", "", "")
     models = home / "data" / "zeroclaw" / "models"
     models.mkdir(parents=True)
@@ -445,9 +455,8 @@ def test_a_key_replaces_only_a_regular_file(tmp_path: Path) -> None:
     assert (place.is_fifo(), f"`{place}` is no file; name another" in shown) == (True, True)
 
 
-def test_a_mistyped_key_is_asked_again(tmp_path: Path) -> None:
+def test_a_mistyped_key_is_asked_again(tmp_path: Path, room: Room) -> None:
     """It goes into the same file, even if an earlier `init` was aborted there."""
-    room = Room(tmp_path)
     room.verdicts = [False, True]
     begin = ("2", "https://models.example/v1", "big", "type")
     room.ask(*begin, "wrong", "", "y", "n", *begin, SECRET, "", "y", "", "", "", "")
@@ -456,9 +465,8 @@ def test_a_mistyped_key_is_asked_again(tmp_path: Path) -> None:
     assert room.given().provider.api_key == SecretReference(file=str(path))
 
 
-def test_a_key_that_is_typed_as_a_name_is_refused(tmp_path: Path) -> None:
+def test_a_key_that_is_typed_as_a_name_is_refused(room: Room) -> None:
     """The refusal does not repeat it; a key in a file, or none, is fine."""
-    room = Room(tmp_path)
     begin = ("2", "https://models.example/v1", "big")
     shown = room.ask(*begin, "env", SECRET, "SOME_KEY", "", "", "", "")
     assert "give the name, not the key" in shown
@@ -472,16 +480,15 @@ def test_a_key_that_is_typed_as_a_name_is_refused(tmp_path: Path) -> None:
     assert room.given().provider.api_key is None
 
 
-def test_further_questions_are_optional(tmp_path: Path) -> None:
+def test_further_questions_are_optional(chat_room: Room) -> None:
     """Language, context window, name, strangers, and the reach of tools, each with its comment."""
-    room = Room(tmp_path, chat=True)
-    shown = room.ask(
+    shown = chat_room.ask(
         *("2", "https://models.example/v1", "big", ""),
         *("", "n", "y", "h", "env", "CHAT_TOKEN", "@ann", "u1", ""),
         *("y", "de", "12", "many", "8192", "Ann Lee", "Ann", "y", "n", "y"),
     )
     assert ("at least 512, or 0" in shown, "begins with a letter" in shown) == (True, True)
-    text = compose(room.given())
+    text = compose(chat_room.given())
     config = parse(text)
     assert (config.language, config.provider.context_tokens) == ("de", 8192)
     assert [person.name for person in config.people] == ["ann"]
@@ -534,10 +541,9 @@ def test_a_channel_may_ask_for_recommended_settings(
     assert channel.own.get("zone", "") == server
 
 
-def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
+def test_only_the_wrong_answer_is_asked_again(chat_room: Room) -> None:
     """The platform names it, or else the person does; correct answers are not typed twice."""
-    room = Room(tmp_path, chat=True)
-    room.refusals = [
+    chat_room.refusals = [
         "chat: no such host",
         "channels.chat.second: not set",
         "chat: refused",
@@ -545,11 +551,11 @@ def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     ]
     typed = ("", "", "n", "y", "7", "env", "CHAT_TOKEN", "env", "CHAT_2")
     again = ("n", "", "h", "n", "", "none", "n", "token", "env", "OTHER", "y")
-    shown = room.ask(*typed, *again, "U1", "", "")
+    shown = chat_room.ask(*typed, *again, "U1", "", "")
     which = "Which answer is wrong (server, token, second)"
     assert [shown.count(f"{which} [{name}]:") for name in ("server", "second")] == [2, 1]
     first, second = SecretReference(env="CHAT_TOKEN"), SecretReference(env="CHAT_2")
-    assert [dict(chat.own) for chat in room.chats] == [
+    assert [dict(chat.own) for chat in chat_room.chats] == [
         {"server": "7", "token": first, "second": second},
         {"server": "h", "token": first, "second": second},
         {"server": "h", "token": first},
@@ -557,37 +563,35 @@ def test_only_the_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     ]
 
 
-def test_a_key_named_by_a_fault_is_asked_for(tmp_path: Path) -> None:
+def test_a_key_named_by_a_fault_is_asked_for(chat_room: Room) -> None:
     """Another mode of a channel needs keys that the first questions leave out (P10)."""
-    room = Room(tmp_path, chat=True)
-    room.refusals = ["channels.chat: needs `zone` or another server"]
-    shown = room.ask("", "", "n", "y", "h", "env", "CHAT_TOKEN", "n", "zone", "a.b", "U1", "", "")
+    chat_room.refusals = ["channels.chat: needs `zone` or another server"]
+    shown = chat_room.ask(
+        "", "", "n", "y", "h", "env", "CHAT_TOKEN", "n", "zone", "a.b", "U1", "", ""
+    )
     assert "Which answer is wrong (server, token, zone) [server]:" in shown
-    assert room.chats[-1].own.get("zone") == "a.b"
+    assert chat_room.chats[-1].own.get("zone") == "a.b"
 
 
-def test_a_channel_without_questions_is_tried_until_it_works_or_is_kept(tmp_path: Path) -> None:
+def test_a_channel_without_questions_is_tried_until_it_works_or_is_kept(chat_room: Room) -> None:
     """No answer could be wrong."""
-    room = Room(tmp_path, chat=True)
-    channels = {**room.interview.channels, "chat": (CHAT, NoSettings)}
-    room.interview = replace(room.interview, channels=channels)
-    room.refusals = ["chat: refused", "chat: refused"]
-    shown = room.ask("", "", "n", "y", "n", "y", "U1", "", "")
+    channels = {**chat_room.interview.channels, "chat": (CHAT, NoSettings)}
+    chat_room.interview = replace(chat_room.interview, channels=channels)
+    chat_room.refusals = ["chat: refused", "chat: refused"]
+    shown = chat_room.ask("", "", "n", "y", "n", "y", "U1", "", "")
     assert (shown.count("chat: refused"), "Which answer" in shown) == (2, False)
-    assert [dict(chat.own) for chat in room.chats] == [{}, {}]
+    assert [dict(chat.own) for chat in chat_room.chats] == [{}, {}]
 
 
-def test_an_invalid_answer_is_asked_again_at_once(tmp_path: Path) -> None:
+def test_an_invalid_answer_is_asked_again_at_once(chat_room: Room) -> None:
     """Not after all other answers, when the platform is tried (P10)."""
-    room = Room(tmp_path, chat=True)
-    shown = room.ask("", "", "n", "y", "a" * 21, "h", "env", "CHAT_TOKEN", "U1", "", "")
+    shown = chat_room.ask("", "", "n", "y", "a" * 21, "h", "env", "CHAT_TOKEN", "U1", "", "")
     assert "Error: server: allowed are names of servers\nserver: h\n" in shown
-    assert dict(room.chats[0].own)["server"] == "h"
+    assert dict(chat_room.chats[0].own)["server"] == "h"
 
 
-def test_only_the_wrong_answer_of_an_endpoint_is_asked_again(tmp_path: Path) -> None:
+def test_only_the_wrong_answer_of_an_endpoint_is_asked_again(room: Room) -> None:
     """An empty answer keeps the others."""
-    room = Room(tmp_path)
     room.verdicts = [False, True]
     begin = ("2", "https://models.example/v1", "bgi", "env", "SOME_KEY", "n")
     room.ask(*begin, "", "", "big", "env", "SOME_KEY", "", "", "", "")
@@ -595,9 +599,8 @@ def test_only_the_wrong_answer_of_an_endpoint_is_asked_again(tmp_path: Path) -> 
     assert (provider.base_url, provider.model) == ("https://models.example/v1", "big")
 
 
-def test_further_questions_have_defaults(tmp_path: Path) -> None:
+def test_further_questions_have_defaults(room: Room) -> None:
     """Empty answers change nothing there either."""
-    room = Room(tmp_path)
     room.ask("", "", "", "", "y", "", "", "")
     assert parse(compose(room.given())) == Config()
 
@@ -611,10 +614,9 @@ def test_an_explanation_fits_the_terminal(
     assert [len(line) for line in capsys.readouterr().out.splitlines()] == [54, 54, 39]
 
 
-def test_a_channel_asks_for_its_settings_and_its_operator(tmp_path: Path) -> None:
+def test_a_channel_asks_for_its_settings_and_its_operator(chat_room: Room) -> None:
     """Without a sender id strangers need a code; no channel at all is not accepted."""
-    room = Room(tmp_path, chat=True)
-    shown = room.ask(
+    shown = chat_room.ask(
         "",
         "n",
         "n",
@@ -639,8 +641,8 @@ def test_a_channel_asks_for_its_settings_and_its_operator(tmp_path: Path) -> Non
         "token": SecretReference(env="CHAT_TOKEN"),
         "second": SecretReference(env="CHAT_2"),
     }
-    assert room.given().channels == (ChosenChannel(kind="chat", own=expected),)
-    table = tomllib.loads(compose(room.given()))
+    assert chat_room.given().channels == (ChosenChannel(kind="chat", own=expected),)
+    table = tomllib.loads(compose(chat_room.given()))
     assert table["people"] == [{"name": "owner", "ids": ["chat:U1"], "roles": ["operator"]}]
     assert table["channels"] == {
         "terminal": {"enabled": False},
@@ -652,9 +654,9 @@ def test_a_channel_asks_for_its_settings_and_its_operator(tmp_path: Path) -> Non
             "second": {"env": "CHAT_2"},
         },
     }
-    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "", "")
-    assert tomllib.loads(compose(room.given()))["channels"]["chat"]["pairing"] == "code"
-    assert room.given().operators == ()
+    chat_room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "", "")
+    assert tomllib.loads(compose(chat_room.given()))["channels"]["chat"]["pairing"] == "code"
+    assert chat_room.given().operators == ()
 
 
 def test_the_comments_are_those_of_the_example() -> None:

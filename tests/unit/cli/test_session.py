@@ -184,6 +184,16 @@ async def chat(
             terminal.press(CTRL_D)
 
 
+@asynccontextmanager
+async def at_terminal(
+    place: Path, *, columns: int = 80, rows: int = 24
+) -> AsyncGenerator[tuple[Bot, EmulatedTerminal]]:
+    """A bot, and a person at a terminal."""
+    bot = Bot()
+    async with bot_in(place, bot), chat(place, bot, columns=columns, rows=rows) as terminal:
+        yield bot, terminal
+
+
 def ended(outcome: str, card: Card = CARD) -> Outcome:
     approval, by = card.calls[0].approval, "" if outcome == "expired" else "operator"
     return Outcome(
@@ -193,8 +203,7 @@ def ended(outcome: str, card: Card = CARD) -> Outcome:
 
 
 async def test_a_typed_message_arrives_and_its_answer_is_shown(tmp_path: Path) -> None:
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press(f"hello{ENTER}")
         assert await bot.came.get() == Said(text="hello")
         terminal.press(f"/stop now{ENTER}")
@@ -208,8 +217,7 @@ async def test_a_typed_message_arrives_and_its_answer_is_shown(tmp_path: Path) -
 
 async def test_a_half_typed_line_survives_incoming_messages(tmp_path: Path) -> None:
     """An answer that grows, one that ends, and a card."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press("hal")
         await terminal.sees("» hal")
         await bot.answer("one", "k1", draft=True)
@@ -225,8 +233,7 @@ async def test_a_half_typed_line_survives_incoming_messages(tmp_path: Path) -> N
 
 async def test_a_line_is_edited_as_in_a_shell(tmp_path: Path) -> None:
     """Ctrl-A, -E, -W, -U, the arrows, Ctrl-L."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press("lost\x15two thre\x1b[Dx\x17three\x01one \x05!\x0c")
         await terminal.sees("» one two threee!")
         terminal.press(ENTER)
@@ -235,8 +242,7 @@ async def test_a_line_is_edited_as_in_a_shell(tmp_path: Path) -> None:
 
 async def test_the_up_arrow_recalls_earlier_messages(tmp_path: Path) -> None:
     """Ctrl-R searches it, and Ctrl-C ends the search."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         for text in ("first", "second"):
             terminal.press(f"{text}{ENTER}")
             await terminal.sees(f"» {text}\n»")  # the library fills its history as it draws
@@ -275,8 +281,7 @@ async def test_the_history_of_other_sessions_comes_from_the_daemon(tmp_path: Pat
 
 async def test_a_message_may_have_several_lines(tmp_path: Path) -> None:
     """By Alt-Enter, and by a backslash before Enter."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press(f"one\x1b{ENTER}two\\")
         await terminal.sees("» one\n  two\\")
         terminal.press(ENTER)
@@ -288,8 +293,7 @@ async def test_a_message_may_have_several_lines(tmp_path: Path) -> None:
 
 
 async def test_a_command_is_completed(tmp_path: Path) -> None:
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press("/hel\t")
         await terminal.sees("» /help")
         terminal.press(ENTER)
@@ -298,8 +302,7 @@ async def test_a_command_is_completed(tmp_path: Path) -> None:
 
 async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
     """Without an open call, or for a choice that is not offered, it is a plain message (P5)."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         ref = await bot.channel.ask(OPERATOR, CARD)
         await terminal.sees("a = Approve once")
         terminal.press(f"T{ENTER}")
@@ -316,10 +319,9 @@ async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
 async def test_a_letter_typed_before_a_new_card_answers_no_card(tmp_path: Path) -> None:
     """One card ended and the next came before Enter; the letter counts when it is typed again
     (P5)."""
-    bot = Bot()
     call = replace(CARD.calls[0], approval=ApprovalId("a2"), summary="run `rm`")
     other = replace(CARD, key="c2", calls=(call,))
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         first = await bot.channel.ask(OPERATOR, CARD)
         await terminal.sees("a = Approve once")
         terminal.press("a")
@@ -339,9 +341,8 @@ async def test_on_a_terminal_a_true_mark_is_inverse_even_without_colours(
 ) -> None:
     """Inverse is a style that no text can have (no-color.org is about colours, not styles). P7."""
     proof = CheckedReceipt(token="zc", tool="ls", summary="it", outcome="ok", at=EPOCH)
-    bot = Bot()
     monkeypatch.setenv("NO_COLOR", "1")
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         await bot.channel.ask(OPERATOR, CARD)
         rendered = bot.channel.render("Done. ✅ receipt: shell")
         await bot.channel.send(OPERATOR, Outgoing(rendered=rendered, key="k", receipts=(proof,)))
@@ -368,8 +369,7 @@ PASTED = "\x1b[200~{}\x1b[201~"
 )
 async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path, keys: str) -> None:
     """The person may not have read the pasted text (P5)."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         ref = await bot.channel.ask(OPERATOR, CARD)
         await terminal.sees("a = Approve once")
         terminal.press(keys)
@@ -381,8 +381,7 @@ async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path, key
 
 async def test_a_recalled_letter_answers_no_call(tmp_path: Path) -> None:
     """The up arrow and Enter repeat the last message as a message (P5)."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press(f"a{ENTER}")
         assert await bot.came.get() == Said(text="a")
         await terminal.sees("» a\n»")
@@ -399,8 +398,7 @@ async def test_a_recalled_letter_answers_no_call(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keys", [PASTED.format("one\r\n\r  two"), "one\r\r  two"])
 async def test_a_pasted_text_is_one_message_that_enter_sends(tmp_path: Path, keys: str) -> None:
     """Also from a terminal without bracketed paste."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press(keys)
         await terminal.sees("» one\n\n    two")
         assert bot.bodies == []
@@ -410,9 +408,8 @@ async def test_a_pasted_text_is_one_message_that_enter_sends(tmp_path: Path, key
 
 async def test_control_characters_of_a_pasted_text_are_not_obeyed(tmp_path: Path) -> None:
     """Neither in the input, nor in the output (P5, P7)."""
-    bot = Bot()
     evil = "\x9b7m┌ olga asks\x1b[7m\x07"
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot) as terminal:
+    async with at_terminal(tmp_path) as (bot, terminal):
         terminal.press(PASTED.format(evil))
         await terminal.sees("┌ olga asks")
         terminal.press(ENTER)
@@ -440,8 +437,7 @@ AMBIGUOUS_WIDTH = (
 @pytest.mark.parametrize("sign", AMBIGUOUS_WIDTH)
 async def test_no_row_above_an_answer_is_erased(tmp_path: Path, sign: str) -> None:
     """A card may be there; terminals differ in the width of these characters (P5)."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=40, rows=30) as terminal:
+    async with at_terminal(tmp_path, columns=40, rows=30) as (bot, terminal):
         await bot.channel.ask(OPERATOR, CARD)
         await terminal.sees("because …\n»")
         card = terminal.text.removesuffix("»")
@@ -459,8 +455,7 @@ async def test_resizing_the_window_loses_no_printed_text(
     tmp_path: Path, columns: int, rows: int
 ) -> None:
     """However the answer's rows were rewrapped, it grows on below the text above it."""
-    bot = Bot()
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=60, rows=24) as terminal:
+    async with at_terminal(tmp_path, columns=60, rows=24) as (bot, terminal):
         await bot.answer("above", "k0")
         await terminal.sees("● above")
         await bot.answer("word " * 60, "k1", draft=True)
@@ -475,9 +470,8 @@ async def test_resizing_the_window_loses_no_printed_text(
 
 async def test_a_long_answer_can_be_read_while_it_grows(tmp_path: Path) -> None:
     """Its rows scroll away as usual, each of them once."""
-    bot = Bot()
     lines = [f"line {number}." for number in range(200)]
-    async with bot_in(tmp_path, bot), chat(tmp_path, bot, columns=40, rows=12) as terminal:
+    async with at_terminal(tmp_path, columns=40, rows=12) as (bot, terminal):
         for at in range(10, 201, 10):
             await bot.answer("\n".join(lines[:at]), "k1", draft=True)
             await terminal.sees(f"line {at - 1}.\n»")
@@ -547,8 +541,7 @@ async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
         assert await bot.came.get() == Said(text="list")
         ref = await bot.channel.ask(OPERATOR, CARD)
         assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="deny", card=ref)
-        ending = Ending(approval=ApprovalId("a1"), how="denied", by="operator", at=EPOCH)
-        await bot.channel.settle(ref, Outcome(card=CARD, endings=(ending,)))
+        await bot.channel.settle(ref, ended("denied"))
         await bot.answer("then not", "k1")
         bot.busy = 0
         await running
@@ -621,8 +614,7 @@ async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:
         assert await bot.came.get() == Said(text="a haiku")
         ref = await bot.channel.ask(OPERATOR, CARD)
         assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
-        ending = Ending(approval=ApprovalId("a1"), how="approved", by="operator", at=EPOCH)
-        await bot.channel.settle(ref, Outcome(card=CARD, endings=(ending,)))
+        await bot.channel.settle(ref, ended("approved"))
         await bot.answer("done", "k1")
         bot.busy = 0
         await running
