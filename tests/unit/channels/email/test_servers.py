@@ -42,6 +42,7 @@ from zeroclaw import (
     Card,
     CardCall,
     Channel,
+    ChannelContext,
     ChannelRejected,
     ChannelStopped,
     ChannelUnauthorized,
@@ -84,17 +85,28 @@ async def place(tmp_path: Path) -> AsyncGenerator[EmailPlace]:
         yield opened
 
 
-def channel_of(place: EmailPlace, **settings: object) -> Channel:
-    configured = email_settings(place.mail, place.bot, **settings)
-    return EmailChannel(
-        email_context(
-            configured,
-            ManualClock(),
-            positions={},
-            log=noting(place.facts),
-            directory=place.directory,
-        )
+def context_of(
+    place: EmailPlace, clock: ManualClock | None = None, **settings: float | str
+) -> ChannelContext:
+    """Return a context; `poll_s` may be below the configurable minimum."""
+    polled = {name: settings.pop(name) for name in {"poll_s"} & settings.keys()}
+    return email_context(
+        email_settings(place.mail, place.bot, **settings).model_copy(update=polled),
+        clock or ManualClock(),
+        positions={},
+        log=noting(place.facts),
+        directory=place.directory,
     )
+
+
+@asynccontextmanager
+async def channel_of(place: EmailPlace, **settings: str | int) -> AsyncGenerator[Channel]:
+    """A channel that only sends."""
+    channel = EmailChannel(context_of(place, None, **settings))
+    try:
+        yield channel
+    finally:
+        await channel.aclose()
 
 
 def chat_of(place: EmailPlace, thread: str | None = None) -> Address:
@@ -107,6 +119,16 @@ def outgoing(channel: Channel, text: str, key: str = "k") -> Outgoing:
 
 async def write(place: EmailPlace, mail: EmailMessage) -> None:
     await place.mail.deliver(place.bot, mail.as_bytes(), sender=place.ann)
+
+
+async def press(place: EmailPlace, code: str) -> None:
+    """Answer a card by a link in it."""
+    await write(place, mail_from(place.ann, place.bot, subject=code, in_reply_to=""))
+
+
+async def bob_writes(place: EmailPlace, text: str) -> None:
+    bob = place.mail.new_address("bob")
+    await place.mail.deliver(place.bot, mail_from(bob, place.bot, text).as_bytes(), sender=bob)
 
 
 def texts(desk: Desk) -> list[str]:
@@ -130,7 +152,7 @@ async def test_a_server_that_disappears_during_idle_is_noticed_at_once(
 ) -> None:
     """The library would wait for half an hour, and the next poll is due in two minutes."""
     monkeypatch.setattr(imap, "Protocol", protocol)
-    channel, ready = channel_of(place), asyncio.Event()
+    channel, ready = EmailChannel(context_of(place)), asyncio.Event()
 
     async def receive() -> None:
         with pytest.raises(ExceptionGroup) as caught:
@@ -145,7 +167,7 @@ async def test_a_server_that_disappears_during_idle_is_noticed_at_once(
 
 
 async def test_a_channel_that_is_closed_ends_without_an_error(place: EmailPlace) -> None:
-    channel, ready = channel_of(place), asyncio.Event()
+    channel, ready = EmailChannel(context_of(place)), asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(channel.receive(Desk().admit, ready.set))
         await ready.wait()
@@ -156,7 +178,7 @@ async def test_a_send_by_a_closed_channel_leaves_no_connection(place: EmailPlace
     """As while its successor waits to connect: its lookup in the mailbox uses a separate
     connection."""
     async with relayed(place.mail.imaps) as relay:
-        channel = channel_of(place, imap_port=relay.port)
+        channel = EmailChannel(context_of(place, imap_port=relay.port))
         await channel.aclose()
         await channel.send(chat_of(place), outgoing(channel, "4"))
         await relay.is_free.wait()
@@ -319,7 +341,7 @@ async def test_a_file_is_never_taken_from_another_mail_with_the_same_id(place: E
         await write(place, mail)
         await desk.holds(1)
         await place.mail.wait_seen(place.bot, 1)
-    channel, [file] = channel_of(place), desk.stored[0].attachments
+    channel, [file] = EmailChannel(context_of(place)), desk.stored[0].attachments
     assert await channel.fetch(file, max_bytes=100) == b"hers"
     await place.mail.renumber(place.bot)
     for reference in (file.reference, "1:2:3", "", "1:2", "1:2:x", "²:2:3", "1:2:3:"):
@@ -333,14 +355,9 @@ async def test_a_server_without_idle_is_polled(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second mail arrives after the search that found the first."""
-    monkeypatch.setattr(imap, "Protocol", Quiet)
     desk = Desk()
-    settings = email_settings(place.mail, place.bot)
-    settings = settings.model_copy(update={"poll_s": 0.1})  # below the configurable minimum
-    channel = EmailChannel(
-        email_context(settings, ManualClock(), positions={}, directory=place.directory)
-    )
-    async with receiving(channel, desk.admit):
+    monkeypatch.setattr(imap, "Protocol", Quiet)
+    async with receiving(EmailChannel(context_of(place, poll_s=0.1)), desk.admit):
         for number, text in enumerate(("one", "two"), start=1):
             await place.write(text)
             await desk.holds(number)
@@ -380,6 +397,7 @@ async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays unread, and is not fetched again."""
+    desk = Desk()
     real = decode.decode
 
     def fail_once(
@@ -390,7 +408,6 @@ async def test_a_mail_that_can_not_be_read_does_not_end_the_channel(
         return real(fetched, bot, bot_texts)
 
     monkeypatch.setattr(decode, "decode", fail_once)
-    desk = Desk()
     async with place.life(desk.admit, {}):
         for text in ("poison", "hello"):
             await place.write(text)
@@ -445,9 +462,10 @@ async def test_a_mail_that_the_server_never_delivers_is_given_up_and_reported_on
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P10."""
+    desk = Desk()
     monkeypatch.setattr(imap, "Protocol", Unreadable)
     monkeypatch.setattr(adapter, "RETRY_S", 0.0)
-    desk, notices, facts, is_over = Desk(), list[str](), list[str](), asyncio.Event()
+    notices, facts, is_over = list[str](), list[str](), asyncio.Event()
     reasons = set[object]()
 
     async def tell(message: Localized) -> None:
@@ -459,12 +477,8 @@ async def test_a_mail_that_the_server_never_delivers_is_given_up_and_reported_on
         if facts.count("mail_not_fetched") == adapter.MAX_TRIES:
             is_over.set()
 
-    settings = email_settings(place.mail, place.bot)
-    settings = settings.model_copy(update={"poll_s": 0.01})  # below the configurable minimum
-    context = email_context(
-        settings, ManualClock(), positions={}, log=log, directory=place.directory
-    )
-    async with receiving(EmailChannel(replace(context, tell=tell)), desk.admit):
+    context = replace(context_of(place, poll_s=0.01), log=log, tell=tell)
+    async with receiving(EmailChannel(context), desk.admit):
         await place.write("one")
         await is_over.wait()
         for number, text in enumerate(("two", "three"), start=1):
@@ -483,16 +497,15 @@ async def test_a_withheld_mail_does_not_wait_for_a_clock_that_was_ahead(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The daemon started before the machine had asked for the time."""
+    desk = Desk()
     monkeypatch.setattr(imap, "Protocol", Unreadable)
-    desk, clock, tries = Desk(), ManualClock(), asyncio.Semaphore(0)
+    clock, tries = ManualClock(), asyncio.Semaphore(0)
 
     def log(event: str, /, **_: object) -> None:
         if event == "mail_not_fetched":
             tries.release()
 
-    settings = email_settings(place.mail, place.bot)
-    settings = settings.model_copy(update={"poll_s": 0.01})  # below the configurable minimum
-    context = email_context(settings, clock, positions={}, log=log, directory=place.directory)
+    context = replace(context_of(place, clock, poll_s=0.01), log=log)
     async with receiving(EmailChannel(context), desk.admit):
         await place.write("one")
         await tries.acquire()
@@ -512,8 +525,8 @@ async def test_a_server_that_refuses_to_mark_a_mail_as_seen_is_read_on(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It used to end the channel, and then each of its starts. P1."""
-    monkeypatch.setattr(imap, "Protocol", ReadOnly)
     desk = Desk()
+    monkeypatch.setattr(imap, "Protocol", ReadOnly)
     async with place.life(desk.admit, {}):
         await place.write("one")
         await place.write("two")
@@ -537,8 +550,8 @@ async def test_a_mail_that_breaks_the_connection_is_given_up(
     place: EmailPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It used to at each start. At first it is requested first, since any connection may break."""
-    monkeypatch.setattr(imap, "Protocol", Breaking)
     desk = Desk()
+    monkeypatch.setattr(imap, "Protocol", Breaking)
 
     async def life(text: str) -> None:
         async with place.life(desk.admit, {}):
@@ -563,9 +576,8 @@ async def test_operators_are_notified_of_a_bounced_mail(place: EmailPlace) -> No
 
     async with place.life(desk.admit, {}) as channel:
         sent = await channel.send(chat_of(place), outgoing(channel, "It is 4."))
-    configured = email_settings(place.mail, place.bot)
-    context = email_context(configured, place.clock, positions={}, directory=place.directory)
-    async with receiving(EmailChannel(replace(context, tell=tell)), desk.admit):
+    context = replace(context_of(place, place.clock), tell=tell)
+    async with receiving(EmailChannel(context), desk.admit):
         for _ in range(2):
             report = REPORT.format(id=sent.message, to=place.ann).replace("\n", "\r\n").encode()
             await place.mail.deliver(place.bot, report, sender="")
@@ -604,13 +616,13 @@ It is 4.
 
 async def test_a_forged_sender_is_a_stranger_to_the_runtime(place: EmailPlace) -> None:
     """A verdict below our server's, under another name or without one does not count. P4."""
+    desk = Desk()
     forged = (
         "",
         VERDICT.replace("pass", "fail"),
         f"other.example; dmarc=pass header.from={DOMAIN}",
         VERDICT.replace(f"header.from={DOMAIN}", "header.from=evil.example"),
     )
-    desk = Desk()
     async with place.life(desk.admit, {}):
         for vouched in forged:
             mail = mail_from(place.ann, place.bot, "forged", verdict=vouched)
@@ -645,7 +657,8 @@ async def test_a_senders_hourly_cap_does_not_affect_others(place: EmailPlace) ->
 
     Operators are notified once, and reading stops until they are.
     """
-    desk, notices, failed = Desk(), list[str](), asyncio.Event()
+    desk = Desk()
+    notices, failed = list[str](), asyncio.Event()
 
     async def tell(message: Localized) -> None:
         notices.append(message.to("en"))
@@ -653,17 +666,12 @@ async def test_a_senders_hourly_cap_does_not_affect_others(place: EmailPlace) ->
             failed.set()
             raise ZeroclawError("the store is full")
 
-    configured = email_settings(place.mail, place.bot, sender_per_hour=2)
     clock = ManualClock()
-    context = email_context(
-        configured, clock, positions={}, log=noting(place.facts), directory=place.directory
-    )
-    channel = EmailChannel(replace(context, tell=tell))
-    async with receiving(channel, desk.admit):
+    context = replace(context_of(place, clock, sender_per_hour=2), tell=tell)
+    async with receiving(EmailChannel(context), desk.admit):
         for number in range(4):
             await place.write(f"robot {number}")
-        bob = place.mail.new_address("bob")
-        await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
+        await bob_writes(place, "bob")
         await failed.wait()
         await clock.advance(1)
         await desk.holds(3)
@@ -677,15 +685,14 @@ async def test_a_senders_hourly_cap_does_not_affect_others(place: EmailPlace) ->
 async def test_answers_to_cards_do_not_count_towards_the_cap(place: EmailPlace) -> None:
     """An approver answers only codes that the bot sent; a repeated one may be a robot's. P5."""
     desk = Desk()
-    channel = channel_of(place, sender_per_hour=2, account_per_hour=3)
+    channel = EmailChannel(context_of(place, sender_per_hour=2, account_per_hour=3))
     async with receiving(channel, desk.admit):
         await channel.ask(chat_of(place), CARD)
         [card] = await mails_to_ann(place, 1)
         codes = list(links(card))
         for code in (*codes, *codes[:1] * 3):
-            await write(place, mail_from(place.ann, place.bot, subject=code, in_reply_to=""))
-        bob = place.mail.new_address("bob")
-        await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
+            await press(place, code)
+        await bob_writes(place, "bob")
         await desk.holds(6)
     assert len(codes) == 3
     assert [isinstance(envelope.body, Pressed) for envelope in desk.stored] == [True] * 5 + [False]
@@ -714,8 +721,7 @@ async def test_a_restart_does_not_reset_the_hourly_counts(
     assert (tmp_path / "answered").stat().st_mode & 0o777 == 0o600
     async with receiving(opened(), desk.admit):
         await place.write("robot 3")
-        bob = place.mail.new_address("bob")
-        await place.mail.deliver(place.bot, mail_from(bob, place.bot, "bob").as_bytes(), sender=bob)
+        await bob_writes(place, "bob")
         await desk.holds(3)
     assert texts(desk) == ["robot 1", "robot 2", "bob"]
     assert any("sender_capped" in fact for fact in place.facts)
@@ -723,7 +729,7 @@ async def test_a_restart_does_not_reset_the_hourly_counts(
 
 async def test_a_loop_of_many_senders_stops_the_channel_and_says_so(place: EmailPlace) -> None:
     desk = Desk()
-    channel = channel_of(place, account_per_hour=2)
+    channel = EmailChannel(context_of(place, account_per_hour=2))
     caught: list[BaseException] = []
 
     async def receive(ready: Callable[[], None]) -> None:
@@ -737,9 +743,7 @@ async def test_a_loop_of_many_senders_stops_the_channel_and_says_so(place: Email
         group.create_task(receive(ready.set))
         await ready.wait()
         for number in range(3):
-            bob = place.mail.new_address("bob")
-            mail = mail_from(bob, place.bot, f"robot {number}")
-            await place.mail.deliver(place.bot, mail.as_bytes(), sender=bob)
+            await bob_writes(place, f"robot {number}")
     await channel.aclose()
     assert texts(desk) == ["robot 0", "robot 1"]
     assert "2 mails within an hour look like a loop" in str(caught[0])
@@ -762,10 +766,7 @@ async def test_the_bots_words_repeated_in_a_mail_are_not_the_senders_own(place: 
         return (mine, TranscriptItem(kind="bot", text=bots_words, at=at))
 
     clock = ManualClock()
-    context = email_context(
-        email_settings(place.mail, place.bot), clock, positions={}, directory=place.directory
-    )
-    channel = EmailChannel(replace(context, transcript=transcript))
+    channel = EmailChannel(replace(context_of(place, clock), transcript=transcript))
     words = "Please do what you did the last time, dear"
     mail = mail_from(
         place.ann, place.bot, f"{words}\n\n{bots_words.replace('*', '')}", in_reply_to="<a@b>"
@@ -783,8 +784,7 @@ async def test_only_the_beginning_of_a_too_large_mail_is_read(place: EmailPlace)
     desk = Desk()
     mail = mail_from(place.ann, place.bot, "see the file")
     mail.add_attachment(b"x" * 300_000, maintype="application", subtype="x", filename="a.bin")
-    channel = channel_of(place, max_mail_bytes=100_000)
-    async with receiving(channel, desk.admit):
+    async with receiving(EmailChannel(context_of(place, max_mail_bytes=100_000)), desk.admit):
         await write(place, mail)
         await desk.holds(1)
         [file] = desk.stored[0].attachments
@@ -800,11 +800,11 @@ async def test_the_sender_of_a_code_gets_the_outcome(place: EmailPlace) -> None:
         assert isinstance(envelope.body, Pressed)
         return Answered(text="already approved by *olga*")
 
-    channel = channel_of(place)
+    channel = EmailChannel(context_of(place))
     async with receiving(channel, admit):
         await channel.ask(chat_of(place), CARD)
         [card] = await mails_to_ann(place, 1)
-        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], in_reply_to=""))
+        await press(place, links(card)[0])
         await place.mail.wait_seen(place.bot, 1)
         [_, reply] = await mails_to_ann(place, 2)
     assert body(reply) == "already approved by *olga*"
@@ -819,11 +819,11 @@ async def test_a_code_is_valid_after_a_restart_and_for_no_other_daemon(place: Em
     once, _, deny = links(card)
     assert (place.directory / "code-key").stat().st_mode & 0o777 == 0o600
     async with place.life(desk.admit, desk.positions):
-        await write(place, mail_from(place.ann, place.bot, subject=once, in_reply_to=""))
+        await press(place, once)
         await desk.holds(1)
     (place.directory / "code-key").unlink()
     async with place.life(desk.admit, desk.positions):
-        await write(place, mail_from(place.ann, place.bot, subject=deny, in_reply_to=""))
+        await press(place, deny)
         await desk.holds(2)
     first, second = (envelope.body for envelope in desk.stored)
     assert first == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
@@ -840,17 +840,11 @@ async def test_an_unreadable_key_is_not_replaced(place: EmailPlace) -> None:
         unreadable(key),
         pytest.raises(ChannelUnavailable, match=r"`.*/code-key` can't be read now"),
     ):
-        await another_channel(place).ask(chat_of(place), CARD)
+        await EmailChannel(context_of(place)).ask(chat_of(place), CARD)
     async with place.life(desk.admit, desk.positions):
-        await write(place, mail_from(place.ann, place.bot, subject=links(card)[0], in_reply_to=""))
+        await press(place, links(card)[0])
         await desk.holds(1)
     assert desk.stored[0].body == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
-
-
-def another_channel(place: EmailPlace) -> Channel:
-    """Make another adapter with the same directory."""
-    configured, clock = email_settings(place.mail, place.bot), ManualClock()
-    return EmailChannel(email_context(configured, clock, positions={}, directory=place.directory))
 
 
 @contextmanager
@@ -907,29 +901,26 @@ async def test_an_answer_is_filed_in_its_thread(place: EmailPlace) -> None:
 
 
 async def test_a_deleted_mail_is_answered_in_its_thread_all_the_same(place: EmailPlace) -> None:
-    channel = channel_of(place)
-    await channel.send(chat_of(place, "gone@a.example"), outgoing(channel, "4"))
-    await channel.aclose()
+    async with channel_of(place) as channel:
+        await channel.send(chat_of(place, "gone@a.example"), outgoing(channel, "4"))
     [answer] = await place.mail.mails(place.ann)
     assert (answer["Subject"], answer["In-Reply-To"]) == ("Re: zeroclaw", "<gone@a.example>")
 
 
 async def test_a_sent_mail_is_not_sent_again_by_the_same_channel(place: EmailPlace) -> None:
     """As when its record failed. P1."""
-    channel = channel_of(place)
-    refs = [await channel.send(chat_of(place), outgoing(channel, "4")) for _ in range(2)]
-    await channel.aclose()
+    async with channel_of(place) as channel:
+        refs = [await channel.send(chat_of(place), outgoing(channel, "4")) for _ in range(2)]
     assert [body(mail) for mail in await place.mail.mails(place.ann)] == ["4"]
     assert refs[0] == refs[1]
 
 
 async def test_a_chat_without_a_valid_address_is_refused(place: EmailPlace) -> None:
-    channel = channel_of(place)
-    with pytest.raises(ChannelRejected):
-        await channel.send(replaced_chat(place, "nobody"), outgoing(channel, "4"))
-    assert channel.direct_address("Ann@zero.test") is None
-    assert channel.direct_address(place.bot) is None
-    await channel.aclose()
+    async with channel_of(place) as channel:
+        with pytest.raises(ChannelRejected):
+            await channel.send(replaced_chat(place, "nobody"), outgoing(channel, "4"))
+        assert channel.direct_address("Ann@zero.test") is None
+        assert channel.direct_address(place.bot) is None
 
 
 def replaced_chat(place: EmailPlace, chat: str) -> Address:
@@ -1046,7 +1037,7 @@ async def test_consecutive_mails_use_one_connection(place: EmailPlace) -> None:
     """It is closed with the channel."""
     received: asyncio.Queue[str] = asyncio.Queue(100)
     async with smtp_server(place, received) as port:
-        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+        channel = EmailChannel(context_of(place, smtp_port=port, smtp_security="tls"))
         for key in ("a", "b", "c"):
             await channel.send(chat_of(place), outgoing(channel, "4", key))
         await channel.aclose()
@@ -1058,7 +1049,7 @@ async def test_a_connection_that_accepts_no_more_mails_is_replaced(place: EmailP
     """A server answers 421 to one mail too many and does not take it; the sender gets no error."""
     received: asyncio.Queue[str] = asyncio.Queue(100)
     async with smtp_server(place, received, 1) as port:
-        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+        channel = EmailChannel(context_of(place, smtp_port=port, smtp_security="tls"))
         for key in ("a", "b"):
             await channel.send(chat_of(place), outgoing(channel, "4", key))
         await channel.aclose()
@@ -1073,7 +1064,7 @@ async def test_an_idle_connection_waits_only_a_while_for_the_next_mail(
     monkeypatch.setattr(smtp, "IDLE_S", 0)
     received: asyncio.Queue[str] = asyncio.Queue(100)
     async with smtp_server(place, received) as port:
-        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+        channel = EmailChannel(context_of(place, smtp_port=port, smtp_security="tls"))
         for key in ("a", "b"):
             await channel.send(chat_of(place), outgoing(channel, "4", key))
             commands = await until_ended(received, 1)
@@ -1109,13 +1100,14 @@ async def test_a_failure_says_whether_a_mail_may_have_arrived(
 ) -> None:
     """Only one whose final dot got no readable answer may have; it is repeated under the same id."""
     command, answer = at
-    async with smtp_server(place, **{command: answer}) as port:
-        channel = channel_of(place, smtp_port=port, smtp_security="tls")
+    async with (
+        smtp_server(place, **{command: answer}) as port,
+        channel_of(place, smtp_port=port, smtp_security="tls") as channel,
+    ):
         message = outgoing(channel, "4")
         with pytest.raises(error) as caught:
             await channel.send(chat_of(place), message)
         assert type(caught.value) is error
-        await channel.aclose()
     assert "localhost" in str(caught.value) or error is DeliveryUnknown
     assert answer in str(caught.value) or answer == "250 here" or error is DeliveryUnknown
 
@@ -1130,12 +1122,10 @@ async def test_a_sending_server_that_says_nothing_got_no_mail(
 ) -> None:
     """This is known before the call ends as one of unknown outcome, of which there may be few. P1."""
     monkeypatch.setattr(smtp, "BEGIN_S", 0.2)
-    async with serving(hold_silently) as port:
-        channel = channel_of(place, smtp_port=port)
+    async with serving(hold_silently) as port, channel_of(place, smtp_port=port) as channel:
         with pytest.raises(ChannelUnavailable, match="can't be reached to send a mail"):
             async with asyncio.timeout(8):
                 await channel.send(chat_of(place), outgoing(channel, "hello"))
-        await channel.aclose()
 
 
 async def test_a_mailbox_that_says_nothing_does_not_hold_up_an_answer(
@@ -1143,11 +1133,9 @@ async def test_a_mailbox_that_says_nothing_does_not_hold_up_an_answer(
 ) -> None:
     """The answer only lacks the subject of its thread. P1."""
     monkeypatch.setattr(adapter, "PARENT_S", 0.2)
-    async with serving(hold_silently) as port:
-        channel = channel_of(place, imap_port=port)
+    async with serving(hold_silently) as port, channel_of(place, imap_port=port) as channel:
         async with asyncio.timeout(8):
             await channel.send(chat_of(place, "one@there"), outgoing(channel, "hello"))
-        await channel.aclose()
 
 
 async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> None:
@@ -1159,11 +1147,9 @@ async def test_a_server_without_starttls_gets_no_password(place: EmailPlace) -> 
             lines.append(line)
             writer.write(b"250 here\r\n" if line.startswith(b"EHLO") else b"502 no\r\n")
 
-    async with serving(serve) as port:
-        channel = channel_of(place, smtp_port=port)
+    async with serving(serve) as port, channel_of(place, smtp_port=port) as channel:
         with pytest.raises(ChannelUnauthorized, match="STARTTLS"):
             await channel.send(chat_of(place), outgoing(channel, "4"))
-        await channel.aclose()
     assert not [line for line in lines if b"AUTH" in line]
 
 
