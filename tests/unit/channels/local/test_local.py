@@ -139,14 +139,6 @@ async def test_every_page_gets_every_event_in_order() -> None:
         assert await second.take() == expected
 
 
-async def test_a_page_that_reads_slowly_gets_the_newest_of_each_message() -> None:
-    feed = Feed()
-    with feed.subscribe() as page:
-        for number in range(1000):
-            feed.publish(item("draft", str(number)))
-        assert await page.take() == (item("draft", "999"),)
-
-
 async def test_a_page_that_does_not_read_is_cut_and_the_others_are_not() -> None:
     """It reconnects with a fresh snapshot; nothing waits for it (P9)."""
     feed = Feed()

@@ -271,22 +271,6 @@ async def test_sending_without_clients_succeeds_and_the_id_is_the_key() -> None:
     await channel.typing(ADDRESS)
 
 
-async def test_every_client_gets_every_item() -> None:
-    place, client, other = Place(), Socket(), Socket()
-    channel = place.channel()
-    async with receiving(channel, place, RecordingAdmit(), client, other):
-        client.write(HELLO)
-        other.write(HELLO)
-        await client.next("live")
-        await other.next("live")
-        ref = await channel.send(ADDRESS, outgoing(channel, "a", draft=True))
-        first = await client.next("item"), await other.next("item")
-        await channel.edit(ref, outgoing(channel, "ab"))
-        second = await client.next("item"), await other.next("item")
-    assert first[0] == first[1]
-    assert second[0] == second[1]
-
-
 async def test_a_slow_client_skips_frames_and_gets_the_last_one() -> None:
     """P9: the adapter does not wait for it."""
     place, socket = Place(), Socket()

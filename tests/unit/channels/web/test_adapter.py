@@ -112,17 +112,6 @@ async def test_events_during_the_snapshot_are_neither_lost_nor_repeated(tmp_path
             assert page.names == ["snapshot", "item", "item"]
 
 
-async def test_a_returning_page_gets_what_it_missed(tmp_path: Path) -> None:
-    async with running(tmp_path) as web:
-        async with following(web.client) as page:
-            await page.hear_until("snapshot")
-        web.keep("said meanwhile", "m1")
-        await web.send("said meanwhile", "m1")
-        async with following(web.client) as page:
-            await page.hear_until("snapshot")
-            assert page.texts() == ["said meanwhile"]
-
-
 async def test_a_second_page_shows_messages_of_the_first(tmp_path: Path) -> None:
     async with running(tmp_path) as web, following(web.client) as other:
         await other.hear_until("snapshot")
