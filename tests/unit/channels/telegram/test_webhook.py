@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 
 import pytest
@@ -33,8 +32,7 @@ from tests.fakes.bare_context import NoMount
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
-from zeroclaw import Channel, ChannelUnavailable, Hook, HookAnswer, Said, SecretReference
-from zeroclaw.host.public_listener import PublicListener
+from zeroclaw import ChannelUnavailable, Hook, HookAnswer, Said, SecretReference
 
 URL = "https://bot.example.org/telegram"
 TOKEN = "42:token"
@@ -129,6 +127,11 @@ class Rig(NoMount):
         await self.webhook.run(self, self.ready.set)
 
 
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
 def numbered(number: int, **fields: object) -> dict[str, object]:
     return {**new(message_id=number, **fields), "update_id": number}
 
@@ -136,9 +139,8 @@ def numbered(number: int, **fields: object) -> dict[str, object]:
 # --- inward --------------------------------------------------------------------------------------
 
 
-async def test_an_update_is_confirmed_once_it_is_stored() -> None:
+async def test_an_update_is_confirmed_once_it_is_stored(rig: Rig) -> None:
     """200 means that it is stored; until then there is no answer (P1, S2-01)."""
-    rig = Rig()
     rig.desk.hold()
     async with asyncio.TaskGroup() as group:
         answer = group.create_task(rig.posts(numbered(5, text="a")))
@@ -150,16 +152,14 @@ async def test_an_update_is_confirmed_once_it_is_stored() -> None:
     assert [envelope.body for envelope in rig.desk.stored] == [Said(text="a")]
 
 
-async def test_a_repeated_update_gets_the_same_answer_and_is_stored_once() -> None:
-    rig = Rig()
+async def test_a_repeated_update_gets_the_same_answer_and_is_stored_once(rig: Rig) -> None:
     for _ in range(2):
         assert await rig.posts(numbered(5, text="a")) == HookAnswer()
     assert len(rig.desk.stored) == 1
 
 
-async def test_an_update_that_could_not_be_stored_is_retried_soon() -> None:
+async def test_an_update_that_could_not_be_stored_is_retried_soon(rig: Rig) -> None:
     """Telegram obeys the given wait; by itself it would wait ever longer (P1)."""
-    rig = Rig()
     rig.desk.fault = ChannelUnavailable("the store is away")
     assert await rig.posts(numbered(5, text="a")) == AGAIN
     rig.desk.fault = None
@@ -167,9 +167,8 @@ async def test_an_update_that_could_not_be_stored_is_retried_soon() -> None:
     assert len(rig.desk.stored) == 1
 
 
-async def test_updates_of_a_chat_keep_their_order_after_a_failure() -> None:
+async def test_updates_of_a_chat_keep_their_order_after_a_failure(rig: Rig) -> None:
     """Even if they arrive at once; other chats go on meanwhile (P2)."""
-    rig = Rig()
     rig.desk.hold()
     async with asyncio.TaskGroup() as group:
         first = group.create_task(rig.posts(numbered(5, text="a")))
@@ -188,10 +187,9 @@ async def test_updates_of_a_chat_keep_their_order_after_a_failure() -> None:
     assert [envelope.body for envelope in rig.desk.stored][-2:] == [Said(text="a"), Said(text="b")]
 
 
-async def test_no_update_passes_one_that_was_given_up() -> None:
+async def test_no_update_passes_one_that_was_given_up(rig: Rig) -> None:
     """The listener ends a hook that takes too long; updates behind it are posted again, too
     (P2)."""
-    rig = Rig()
     rig.desk.hold()
     async with asyncio.TaskGroup() as group:
         first = group.create_task(rig.posts(numbered(5, text="a")))
@@ -206,17 +204,15 @@ async def test_no_update_passes_one_that_was_given_up() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"[" * 100_000, b"[]", b'"x"', b"\xff"])
-async def test_an_invalid_update_is_skipped_as_when_polling(body: bytes) -> None:
+async def test_an_invalid_update_is_skipped_as_when_polling(body: bytes, rig: Rig) -> None:
     """A refused update would be posted again for a day, and block its chat."""
-    rig = Rig()
     assert await rig.webhook.answer(rig.post(body=body or b" ")) == HookAnswer()
     assert rig.log.events().count("update_skipped") == 1
 
 
 @pytest.mark.parametrize("shown", ["", "guess", "ümlaut", "x" * 10_000])
-async def test_a_post_without_the_secret_is_refused(shown: str) -> None:
+async def test_a_post_without_the_secret_is_refused(shown: str, rig: Rig) -> None:
     """The body is not even read; only a counter remains (P4)."""
-    rig = Rig()
     post = rig.post(numbered(5, text="secret words"), shown=shown)
     assert await rig.webhook.answer(post) == HookAnswer(status=401)
     assert not post.is_read
@@ -225,8 +221,7 @@ async def test_a_post_without_the_secret_is_refused(shown: str) -> None:
     assert "words" not in repr(rig.log.seen)
 
 
-async def test_a_flood_of_strangers_does_not_fill_the_log() -> None:
-    rig = Rig()
+async def test_a_flood_of_strangers_does_not_fill_the_log(rig: Rig) -> None:
     for _ in range(9):
         await rig.webhook.answer(rig.post({}, shown="guess"))
     assert [fields["count"] for _, fields in rig.log.seen] == [1, 2, 4, 8]
@@ -256,8 +251,7 @@ async def watching(rig: Rig, before_check: Callable[[int], None], checks: int) -
         running.cancel()
 
 
-async def test_the_webhook_is_set_and_checked_regularly() -> None:
-    rig = Rig()
+async def test_the_webhook_is_set_and_checked_regularly(rig: Rig) -> None:
     await watching(rig, lambda _: None, checks=2)
     assert list(rig.mounted) == ["/telegram"]
     assert rig.telegram.set == [(URL, rig.secret)]
@@ -265,9 +259,8 @@ async def test_the_webhook_is_set_and_checked_regularly() -> None:
     assert rig.log.seen == []
 
 
-async def test_a_moved_webhook_is_set_again_and_logged() -> None:
+async def test_a_moved_webhook_is_set_again_and_logged(rig: Rig) -> None:
     """Its path may be another bot's secret, so only the host is logged."""
-    rig = Rig()
 
     def before_check(number: int) -> None:
         if number == 0:
@@ -281,9 +274,8 @@ async def test_a_moved_webhook_is_set_again_and_logged() -> None:
     assert hosts == ["elsewhere.example.org", "nowhere"]
 
 
-async def test_a_webhook_that_is_moved_repeatedly_is_reported() -> None:
+async def test_a_webhook_that_is_moved_repeatedly_is_reported(rig: Rig) -> None:
     """Like a second poller: the channel is not up, and the text says what to do (P10)."""
-    rig = Rig()
 
     def before_check(_: int) -> None:
         rig.telegram.url = "https://elsewhere.example.org/"
@@ -295,8 +287,7 @@ async def test_a_webhook_that_is_moved_repeatedly_is_reported() -> None:
     assert "another program sets or removes the webhook of the same token" in str(error)
 
 
-async def test_failed_calls_are_logged_once_each_and_repaired_if_possible() -> None:
-    rig = Rig()
+async def test_failed_calls_are_logged_once_each_and_repaired_if_possible(rig: Rig) -> None:
 
     def before_check(number: int) -> None:
         if number == 0:
@@ -314,16 +305,14 @@ async def test_failed_calls_are_logged_once_each_and_repaired_if_possible() -> N
     assert len(rig.telegram.set) == 2
 
 
-async def test_failures_from_before_the_start_are_not_logged() -> None:
-    rig = Rig()
+async def test_failures_from_before_the_start_are_not_logged(rig: Rig) -> None:
     rig.telegram.failed = (datetime(2026, 1, 1, tzinfo=UTC), "Connection refused")
     await watching(rig, lambda _: None, checks=2)
     assert rig.log.seen == []
 
 
-async def test_three_failed_checks_in_a_row_end_receiving() -> None:
+async def test_three_failed_checks_in_a_row_end_receiving(rig: Rig) -> None:
     """Updates can arrive while the checks fail."""
-    rig = Rig()
 
     def before_check(number: int) -> None:
         rig.telegram.faults = {0: 2, 3: 3}.get(number, rig.telegram.faults)
@@ -358,36 +347,16 @@ def test_a_check_shows_the_webhook_and_its_failures() -> None:
 REFERENCE = SecretReference(env="TOKEN")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    telegram: Emulator
-    clock: ManualClock
-    listener: PublicListener
-    channel: Channel
-
-
-@asynccontextmanager
-async def stage() -> AsyncGenerator[Stage]:
-    clock = ManualClock()
-    async with public_listener() as listener, Emulator(clock=clock) as telegram:
-        channel = TelegramChannel(called_context(listener, telegram, clock))
-        try:
-            yield Stage(telegram=telegram, clock=clock, listener=listener, channel=channel)
-        finally:
-            await channel.aclose()
-
-
-# --- inward --------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 async def test_an_address_that_telegram_refuses_is_reported_and_retried() -> None:
     """One line: the fault, its place, and Telegram's message; a name may resolve later (P10)."""
-    async with stage() as on:
-        bad = "Bad Request: bad webhook: Failed to resolve host: Name or service not known"
-        on.telegram.will("setWebhook", Refuse(code=400, description=bad))
+    bad = "Bad Request: bad webhook: Failed to resolve host: Name or service not known"
+    async with public_listener() as listener, Emulator(clock=ManualClock()) as telegram:
+        telegram.will("setWebhook", Refuse(code=400, description=bad))
+        channel = TelegramChannel(called_context(listener, telegram, ManualClock()))
         with pytest.raises(ExceptionGroup) as caught:
-            await on.channel.receive(Desk().admit, lambda: None)
+            await channel.receive(Desk().admit, lambda: None)
+        await channel.aclose()
     (error,) = caught.value.exceptions
     assert isinstance(error, ChannelUnavailable)
     assert "Telegram does not call `webhook_url`, `http://127.0.0.1" in str(error)
