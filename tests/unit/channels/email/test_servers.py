@@ -784,7 +784,8 @@ async def test_only_the_beginning_of_a_too_large_mail_is_read(place: EmailPlace)
     desk = Desk()
     mail = mail_from(place.ann, place.bot, "see the file")
     mail.add_attachment(b"x" * 300_000, maintype="application", subtype="x", filename="a.bin")
-    async with receiving(EmailChannel(context_of(place, max_mail_bytes=100_000)), desk.admit):
+    channel = EmailChannel(context_of(place, max_mail_bytes=100_000))
+    async with receiving(channel, desk.admit):
         await write(place, mail)
         await desk.holds(1)
         [file] = desk.stored[0].attachments
