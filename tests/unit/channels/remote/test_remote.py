@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import ValidationError
 
 from channels._remote import lanes
 from channels._remote.fields import from_unix, utc_time
@@ -14,8 +15,11 @@ from channels._remote.intake import MAX_ANSWERS, ShortAnswers, try_admit
 from channels._remote.lanes import AGAIN_S, Lanes, call_when_allowed
 from channels._remote.limits import LONGEST_QUIET_S, LONGEST_WAIT_S, UNSTATED_WAIT_S, wait_s
 from channels._remote.reconnection import STEADY_S, WAITS_S, ConnectionEnd, keep_connected
-from channels._remote.settings import is_safe
+from channels._remote.settings import RemoteSettings, is_safe
 from channels._remote.tables import without_lost_cells
+from channels.discord import DiscordSettings
+from channels.slack import SlackSettings
+from channels.telegram import TelegramSettings
 from tests.fakes.bare_context import no_log
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock
@@ -27,6 +31,7 @@ from zeroclaw import (
     Envelope,
     RateLimited,
     Said,
+    SecretReference,
     Sender,
     ZeroclawError,
 )
@@ -326,21 +331,44 @@ def test_a_wait_is_the_requested_one_within_a_day(stated: object, waited_s: floa
 # --- settings -------------------------------------------------------------------------------------
 
 
+SECRET = SecretReference(env="X")
+SETTINGS = (
+    TelegramSettings(token=SECRET),
+    DiscordSettings(token=SECRET),
+    SlackSettings(bot_token=SECRET, app_token=SECRET),
+)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize(
-    ("url", "safe"),
+    "url",
     [
-        ("https://example.org/x", True),
-        ("http://127.0.0.1:8081", True),
-        ("http://bot-api:8081", True),
-        ("http://example.org", False),
-        ("ftp://example.org", False),
-        ("https:///x", False),
-        ("https://[", False),
-        ("", False),
+        *("https://bots.example.org/api/", "http://127.0.0.1:8081", "http://10.1.2.3:8081"),
+        *("http://bot-api:8081", "http://[::1]:8081", "http://bots.internal"),
     ],
 )
-def test_a_secret_needs_tls_or_a_nearby_machine(url: str, *, safe: bool) -> None:
-    assert is_safe(url) is safe
+def test_an_address_that_keeps_the_token_safe_is_accepted(
+    settings: RemoteSettings, url: str
+) -> None:
+    changed = type(settings).model_validate({**dict(settings), "api_base_url": url})
+    assert (changed.api_base_url, is_safe(url)) == (url.rstrip("/"), True)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("url", ["http://bots.example.org", "http://8.8.8.8", "https://x/?a"])
+def test_an_address_that_would_expose_the_token_is_refused(
+    settings: RemoteSettings, url: str
+) -> None:
+    """It goes with each call, so plain HTTP is only for one's own network (P8)."""
+    with pytest.raises(ValidationError):
+        type(settings).model_validate({**dict(settings), "api_base_url": url})
+
+
+@pytest.mark.parametrize("url", ["", "x", "https://", "https:///x", "https://[", "ftp://127.0.0.1"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    assert not is_safe(url)
+    with pytest.raises(ValidationError):
+        TelegramSettings(token=SECRET, api_base_url=url)
 
 
 async def test_a_read_resumes_where_it_had_to_wait() -> None:
