@@ -228,7 +228,7 @@ def modules_after(statement: str) -> set[str]:
 
 HEAVY = {
     "telegram", "discord", "slack_bolt", "slack_sdk", "aiohttp", "aioimaplib", "aiosmtplib",
-    "redis", "mcp", "xllamacpp", "tokenizers", "starlette", "httpx",
+    "redis", "xllamacpp", "tokenizers", "starlette", "httpx",
 }  # fmt: skip
 
 
