@@ -360,6 +360,18 @@ async def test_a_group_that_can_not_be_entered_ends_the_command(
 EMPTY = DiskUsage(bytes_=0, entries=0, is_whole=True)
 
 
+def measured_as(monkeypatch: pytest.MonkeyPatch, usage: DiskUsage) -> list[Path]:
+    """Let every measurement find this usage; return the measured places."""
+    places: list[Path] = []
+
+    def measure_place(place: Path, **_options: object) -> DiskUsage:
+        places.append(place)
+        return usage
+
+    monkeypatch.setattr(quotas, "measure", measure_place)
+    return places
+
+
 def test_each_file_is_counted_once(tmp_path: Path) -> None:
     """Holes and further hard links cost nothing; no symbolic link is followed."""
     (tmp_path / "d").mkdir()
@@ -499,17 +511,10 @@ def test_a_big_workspace_is_measured_less_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Measuring takes time in proportion to the size, so its share of the time stays the same."""
-    measurements = 0
-
-    def count_measurement(_: Path, **_options: object) -> DiskUsage:
-        nonlocal measurements
-        measurements += 1
-        return DiskUsage(bytes_=0, entries=100_000, is_whole=True)
-
-    monkeypatch.setattr(quotas, "measure", count_measurement)
+    measured = measured_as(monkeypatch, DiskUsage(bytes_=0, entries=100_000, is_whole=True))
     meter = Meter(memory_bytes=10**12, max_bytes=10, workspace=tmp_path, usage=EMPTY)
     assert [meter(os.getpid()) for _ in range(25)] == [""] * 25
-    assert measurements == 3
+    assert len(measured) == 3
 
 
 class Places:
@@ -651,23 +656,17 @@ def test_a_workspace_is_measured_once_per_allowance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Measuring takes time in proportion to the size, so not every write measures."""
-    measurements: list[Path] = []
-
-    def measure_workspace(workspace: Path, **_options: object) -> DiskUsage:
-        measurements.append(workspace)
-        return DiskUsage(bytes_=100_000, entries=10, is_whole=True)
-
-    monkeypatch.setattr(quotas, "measure", measure_workspace)
+    measured = measured_as(monkeypatch, DiskUsage(bytes_=100_000, entries=10, is_whole=True))
     monkeypatch.setattr(quotas, "GRANT_BYTES", 20_000)
     quota = Quota(max_bytes=10**9)
     for _ in range(10):
         quota.spend(tmp_path, new_bytes=5_000, new_entries=0)
-    assert measurements == [tmp_path] * 3  # after 4, 4 and 2 writes
+    assert measured == [tmp_path] * 3  # after 4, 4 and 2 writes
     quota.spend(
         tmp_path, new_bytes=50_000, new_entries=0
     )  # more than one allowance, and there is room
     quota.spend(tmp_path / "other", new_bytes=1, new_entries=0)
-    assert measurements[3:] == [tmp_path, tmp_path / "other"]
+    assert measured[3:] == [tmp_path, tmp_path / "other"]
 
 
 @pytest.mark.parametrize(
@@ -697,11 +696,7 @@ def test_a_write_without_room_is_refused(
     monkeypatch: pytest.MonkeyPatch, usage: DiskUsage, new: tuple[int, int], refusal: str
 ) -> None:
     """By bytes, by the block of an entry, by entries, and by the disk; shrinking is free."""
-
-    def fixed_usage(_: Path, **_options: object) -> DiskUsage:
-        return usage
-
-    monkeypatch.setattr(quotas, "measure", fixed_usage)
+    measured_as(monkeypatch, usage)
     quota = Quota(max_bytes=100_000)
     with pytest.raises(ToolFailed, match=refusal):
         quota.spend(Path("/w"), new_bytes=new[0], new_entries=new[1])
@@ -713,18 +708,12 @@ def test_the_number_of_remembered_allowances_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise each conversation of years would stay in memory."""
-    measurements: list[Path] = []
-
-    def measure_workspace(workspace: Path, **_options: object) -> DiskUsage:
-        measurements.append(workspace)
-        return EMPTY
-
-    monkeypatch.setattr(quotas, "measure", measure_workspace)
+    measured = measured_as(monkeypatch, EMPTY)
     monkeypatch.setattr(quotas, "_MAX_GRANTS", 2)
     quota = Quota()
     for name in ("a", "b", "c", "a"):
         quota.spend(tmp_path / name, new_bytes=1, new_entries=0)
-    assert len(measurements) == 4
+    assert len(measured) == 4
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)

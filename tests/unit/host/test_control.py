@@ -6,7 +6,7 @@ import os
 import pwd
 import socket
 import stat
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -56,15 +56,28 @@ def control_in(directory: Path) -> Control:
     return Control(directory, log=Facts())
 
 
+@asynccontextmanager
+async def answering(
+    directory: Path, call: str, answer: Callable[[Line], Awaitable[Line]]
+) -> AsyncGenerator[Control]:
+    control = control_in(directory)
+    control.call(call, answer)
+    async with serving(control):
+        yield control
+
+
 async def echo(line: Line) -> Line:
     return {"said": line.get("text")}
 
 
+async def greet_and_wait(stream: LineStream) -> None:
+    await stream.send({"here": True})
+    await stream.receive()
+
+
 async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
     """The request is passed on whole, lone surrogates included."""
-    control = control_in(tmp_path)
-    control.call("echo", echo)
-    async with serving(control):
+    async with answering(tmp_path, "echo", echo):
         assert await request(tmp_path, {"call": "echo", "text": "grüße \ud83d"}) == {
             "said": "grüße \ud83d"
         }
@@ -73,9 +86,7 @@ async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
 async def test_a_request_too_long_for_the_daemon_is_not_sent(tmp_path: Path) -> None:
     """The daemon would close the connection, and the caller would retry or suspect a crash
     (P10)."""
-    control = control_in(tmp_path)
-    control.call("echo", echo)
-    async with serving(control):
+    async with answering(tmp_path, "echo", echo):
         with pytest.raises(Refused, match="more than the daemon reads at once: 1,048,576"):
             await request(tmp_path, {"call": "echo", "text": "x" * LONGEST_LINE})
         longest = "x" * (LONGEST_LINE - len('{"call": "echo", "text": ""}\n'))
@@ -88,9 +99,7 @@ async def test_a_long_answer_arrives(tmp_path: Path) -> None:
     async def say_much(_line: Line) -> Line:
         return {"said": "x" * 2 * LONGEST_LINE}
 
-    control = control_in(tmp_path)
-    control.call("much", say_much)
-    async with serving(control):
+    async with answering(tmp_path, "much", say_much):
         assert await request(tmp_path, {"call": "much"}) == await say_much({})
 
 
@@ -98,9 +107,7 @@ async def test_a_zeroclaw_error_is_answered_in_one_line(tmp_path: Path) -> None:
     async def refuse(line: Line) -> Line:
         raise ToolFailed("not today")
 
-    control = control_in(tmp_path)
-    control.call("echo", refuse)
-    async with serving(control):
+    async with answering(tmp_path, "echo", refuse):
         assert await request(tmp_path, {"call": "echo"}) == {"error": "not today"}
 
 
@@ -167,11 +174,8 @@ async def test_a_line_that_is_no_object_ends_the_connection(tmp_path: Path, garb
 
 async def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
     """It comes from a foreign client."""
-    control = control_in(tmp_path)
-    control.call("echo", echo)
-    async with serving(control):
-        reader, writer = await asyncio.open_unix_connection(control.path)
-        lines = Lines(reader, writer)
+    async with answering(tmp_path, "echo", echo) as control:
+        lines = Lines(*await asyncio.open_unix_connection(control.path))
         lines.write({"call": "echo", "text": "x" * LONGEST_LINE})
         assert await lines.receive() is None
         await lines.aclose()
@@ -179,13 +183,8 @@ async def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> No
 
 async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:
     """Endless connections can't use up the daemon's descriptors."""
-
-    async def wait(stream: LineStream) -> None:
-        await stream.send({"here": True})
-        await stream.receive()
-
     control = control_in(tmp_path)
-    control.stream("chat", wait)
+    control.stream("chat", greet_and_wait)
     async with serving(control):
         connections = [await connect(tmp_path) for _ in range(MAX_CONNECTIONS)]
         for lines in connections:
@@ -199,13 +198,8 @@ async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:
 
 async def test_a_stop_does_not_wait_for_connected_clients(tmp_path: Path) -> None:
     """An open terminal does not keep the daemon running; it sees the end of the stream."""
-
-    async def wait(stream: LineStream) -> None:
-        await stream.send({"here": True})
-        await stream.receive()
-
     control = control_in(tmp_path)
-    control.stream("chat", wait)
+    control.stream("chat", greet_and_wait)
     async with serving(control):
         lines = await connect(tmp_path)
         await lines.send({"open": "chat"})
@@ -265,9 +259,7 @@ async def test_only_the_daemons_own_user_is_served(
 
 async def test_a_socket_that_a_killed_daemon_left_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "control.sock").write_text("left over")
-    control = control_in(tmp_path)
-    control.call("echo", echo)
-    async with serving(control):
+    async with answering(tmp_path, "echo", echo):
         assert await request(tmp_path, {"call": "echo", "text": "x"}) == {"said": "x"}
 
 
@@ -296,10 +288,8 @@ async def test_a_command_waits_only_so_long_for_a_hanging_daemon(
     async def hang(line: Line) -> Line:
         return await asyncio.Future[Line]()
 
-    control = control_in(tmp_path)
-    control.call("status", hang)
     monkeypatch.setattr("zeroclaw.host.control.ANSWER_S", 0.0)
-    async with serving(control):
+    async with answering(tmp_path, "status", hang):
         with pytest.raises(DaemonUnreachable, match="does not answer within") as caught:
             await request(tmp_path, {"call": "status"})
     assert not isinstance(caught.value, NotRunning)
@@ -311,9 +301,7 @@ async def test_a_daemon_that_goes_away_before_it_answers_is_named(tmp_path: Path
     async def end(_line: Line) -> Line:
         raise ConnectionResetError
 
-    control = control_in(tmp_path)
-    control.call("status", end)
-    async with serving(control):
+    async with answering(tmp_path, "status", end):
         with pytest.raises(DaemonUnreachable, match="went away before it answered"):
             await request(tmp_path, {"call": "status"})
 
