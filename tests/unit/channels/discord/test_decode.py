@@ -326,12 +326,24 @@ def interaction_of(kind: int, data: Json, **fields: object) -> Interaction | Non
     return decode.interaction({**whole, **fields}, ME, {})
 
 
+def decoded(kind: int, data: Json, **fields: object) -> Interaction:
+    interaction = interaction_of(kind, data, **fields)
+    assert interaction is not None
+    return interaction
+
+
+def admitted(kind: int, data: Json, **fields: object) -> Envelope:
+    """Return the envelope of an interaction that is more than an answer to its user."""
+    found = decoded(kind, data, **fields).envelope
+    assert found is not None
+    return found
+
+
 CARD = MessageRef(address=SERVER, message="30")
 
 
 def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
-    interaction = interaction_of(3, {"custom_id": cards.data(ApprovalId("a1"), "once")})
-    assert interaction is not None
+    interaction = decoded(3, {"custom_id": cards.data(ApprovalId("a1"), "once")})
     assert interaction.envelope is not None
     assert interaction.envelope.body == Pressed(approval=ApprovalId("a1"), choice="once", card=CARD)
     assert interaction.envelope.dedup == ("interaction/50",)
@@ -349,10 +361,7 @@ def test_a_form_carries_the_reason_at_any_depth() -> None:
     new = [{"component": {"value": "too early"}}]
     denied = Pressed(approval=ApprovalId("a1"), choice="deny", reason="too early", card=CARD)
     for rows in (old, new):
-        interaction = interaction_of(5, {"custom_id": form, "components": rows})
-        assert interaction is not None
-        assert interaction.envelope is not None
-        assert interaction.envelope.body == denied
+        assert admitted(5, {"custom_id": form, "components": rows}).body == denied
     assert (
         interaction_of(5, {"custom_id": form, "components": [{"component": {"value": " "}}]})
         is None
@@ -361,31 +370,20 @@ def test_a_form_carries_the_reason_at_any_depth() -> None:
 
 def test_a_press_without_a_card_or_in_a_direct_chat_is_a_press_too() -> None:
     carried = {"custom_id": cards.data(ApprovalId("a1"), "deny")}
-    interaction = interaction_of(3, carried, message=None, member=None, user=ANN, guild_id=None)
-    assert interaction is not None
-    assert interaction.envelope is not None
-    assert interaction.envelope.address == DIRECT
-    assert interaction.envelope.body == Pressed(approval=ApprovalId("a1"), choice="deny")
+    found = admitted(3, carried, message=None, member=None, user=ANN, guild_id=None)
+    assert found.address == DIRECT
+    assert found.body == Pressed(approval=ApprovalId("a1"), choice="deny")
 
 
 def test_slash_commands_are_commands_and_ask_is_a_message() -> None:
-    interaction = interaction_of(
-        2, {"name": "ask", "options": [{"name": "question", "value": " what? "}]}
-    )
-    stopped = interaction_of(
-        2, {"name": "Tool", "type": 1, "options": [{"name": "arguments", "value": "x"}]}
-    )
-    assert interaction is not None
-    assert interaction.envelope is not None
-    assert interaction.envelope.body == Said(text="what?")
-    assert stopped is not None
-    assert stopped.envelope is not None
-    assert stopped.envelope.body == Command(name="tool", rest="x")
+    asked = {"name": "ask", "options": [{"name": "question", "value": " what? "}]}
+    used = {"name": "Tool", "type": 1, "options": [{"name": "arguments", "value": "x"}]}
+    assert admitted(2, asked).body == Said(text="what?")
+    assert admitted(2, used).body == Command(name="tool", rest="x")
 
 
 def test_a_receipts_button_carries_the_receipt() -> None:
-    interaction = interaction_of(3, {"custom_id": "zc:v:zc-receipt-1-abc"})
-    assert interaction is not None
+    interaction = decoded(3, {"custom_id": "zc:v:zc-receipt-1-abc"})
     assert (interaction.envelope, interaction.shows) == (None, "zc-receipt-1-abc")
 
 
@@ -425,8 +423,7 @@ ALONE: Json = {"member": None, "user": ANN, "guild_id": None}
 def test_a_command_where_the_bot_is_no_member_is_answered_only_to_its_user(where: Json) -> None:
     """A user who installed the app can use it with a friend or on a strange server; it used to
     be admitted."""
-    interaction = interaction_of(2, USED, **where)
-    assert interaction is not None
+    interaction = decoded(2, USED, **where)
     assert (interaction.envelope, interaction.shows) == (None, decode.NOT_HERE.to("de"))
     press = {"custom_id": cards.data(ApprovalId("a1"), "once")}
     assert interaction_of(3, press, **where) is None
@@ -437,9 +434,7 @@ def test_a_command_where_the_bot_is_no_member_is_answered_only_to_its_user(where
     "where", [{**ALONE, "context": 1}, {"authorizing_integration_owners": {"0": "100", "1": "900"}}]
 )
 def test_a_command_where_the_bot_is_a_member_is_decoded(where: Json) -> None:
-    interaction = interaction_of(2, USED, **where)
-    assert interaction is not None
-    assert interaction.envelope is not None
+    assert admitted(2, USED, **where).body == Said(text="what?")
 
 
 SEE, SEND, SEND_IN_THREADS, ADMINISTRATOR = 1 << 10, 1 << 11, 1 << 38, 1 << 3
@@ -449,16 +444,11 @@ SEE, SEND, SEND_IN_THREADS, ADMINISTRATOR = 1 << 10, 1 << 11, 1 << 38, 1 << 3
 def test_a_question_where_the_bot_may_not_write_is_refused(may: int) -> None:
     """People can use the commands in channels that are closed to the bot, where no answer
     appears."""
-    interaction = interaction_of(2, USED, app_permissions=str(may))
-    assert interaction is not None
+    interaction = decoded(2, USED, app_permissions=str(may))
     assert (interaction.envelope, interaction.shows) == (None, decode.NOT_HERE.to("de"))
     for kind, data in ((3, {"custom_id": cards.data(ApprovalId("a1"), "once")}), (2, STOP)):
-        interaction = interaction_of(kind, data, app_permissions=str(may))
-        assert interaction is not None
-        assert interaction.envelope is not None
-    direct = interaction_of(2, USED, **ALONE, context=0, app_permissions="0")
-    assert direct is not None
-    assert direct.envelope is not None
+        assert admitted(kind, data, app_permissions=str(may)).address == SERVER
+    assert admitted(2, USED, **ALONE, context=0, app_permissions="0").address == DIRECT
 
 
 def test_questions_in_ignored_servers_are_refused() -> None:
@@ -486,9 +476,7 @@ def test_channels_and_threads_have_separate_permissions(
 
 @pytest.mark.parametrize("may", [SEE | SEND, ADMINISTRATOR, "many", None])
 def test_a_question_where_the_bot_may_write_is_decoded(may: object) -> None:
-    interaction = interaction_of(2, USED, app_permissions=str(may))
-    assert interaction is not None
-    assert interaction.envelope is not None
+    assert admitted(2, USED, app_permissions=str(may)).body == Said(text="what?")
 
 
 # --- malformed JSON -------------------------------------------------------------------------------
