@@ -83,10 +83,13 @@ def decoded(
     return decode.message(event, bot, reading, event_id=event_id, is_joined=is_joined, above=above)
 
 
-def envelope(event: Json, bot: Bot = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
-    found = decoded(event, bot, reading, above=above)
+def taken(found: Decoded | Skipped) -> Envelope:
     assert isinstance(found, Decoded), found
     return found.envelope
+
+
+def envelope(event: Json, bot: Bot = ME, reading: Reading = NEW, *, above: Above = ()) -> Envelope:
+    return taken(decoded(event, bot, reading, above=above))
 
 
 def skipped(event: Json, bot: Bot = ME) -> str:
@@ -385,9 +388,8 @@ def test_a_press_carries_the_call_the_choice_and_the_card() -> None:
 @pytest.mark.parametrize(("thread", "cursor"), [("", TS), (ROOT, f"- {ROOT}:{TS}")])
 def test_reading_starts_at_a_card_in_a_chat_without_a_position(thread: str, cursor: str) -> None:
     container = {"channel_id": "D1", "message_ts": TS, "thread_ts": thread}
-    found = decode.pressed(press(container=container), ME)
-    assert isinstance(found, Decoded)
-    assert found.envelope.position == Position(scope=DIRECT.chat, cursor=cursor)
+    found = taken(decode.pressed(press(container=container), ME))
+    assert found.position == Position(scope=DIRECT.chat, cursor=cursor)
 
 
 @pytest.mark.parametrize(
@@ -395,19 +397,17 @@ def test_reading_starts_at_a_card_in_a_chat_without_a_position(thread: str, curs
     [("zc-time:2", "for_a_time"), ("zc-deny:1", "deny"), ("zc-why:1", "deny_with_reason")],
 )
 def test_each_button_is_a_choice(action: str, choice: str) -> None:
-    found = decode.pressed(press(action), ME)
-    assert isinstance(found, Decoded)
-    assert isinstance(found.envelope.body, Pressed)
-    assert found.envelope.body.choice == choice
+    found = taken(decode.pressed(press(action), ME))
+    assert isinstance(found.body, Pressed)
+    assert found.body.choice == choice
 
 
 def test_a_card_in_a_thread_has_the_address_of_the_thread() -> None:
     """No message of its channel is read back because of a press."""
     container = {"channel_id": "C1", "message_ts": LATER, "thread_ts": TS}
-    found = decode.pressed(press(container=container), ME)
-    assert isinstance(found, Decoded)
-    assert found.envelope.address == thread(TS)
-    assert found.envelope.position is None
+    found = taken(decode.pressed(press(container=container), ME))
+    assert found.address == thread(TS)
+    assert found.position is None
 
 
 @pytest.mark.parametrize(
@@ -436,21 +436,19 @@ def test_a_form_sends_the_reason_with_its_card() -> None:
         "state": {"values": {"reason": {"reason": {"value": "too early"}}}},
     }
     payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
-    found = decode.pressed(payload, ME)
-    assert isinstance(found, Decoded)
-    assert found.envelope.body == Pressed(
+    found = taken(decode.pressed(payload, ME))
+    assert found.body == Pressed(
         approval=ApprovalId("a1"), choice="deny", reason="too early", card=card
     )
-    assert found.envelope.dedup == ("form/V1/a1",)
+    assert found.dedup == ("form/V1/a1",)
 
 
 def test_a_form_without_a_valid_card_still_answers() -> None:
     """Only the approval decides; the card's address says only where to show the result."""
     view = {"id": "V1", "callback_id": decode.FORM, "private_metadata": '{"approval": "a1"}'}
     payload: Json = {"type": "view_submission", "user": {"id": "UANN"}, "view": view}
-    found = decode.pressed(payload, ME)
-    assert isinstance(found, Decoded)
-    assert found.envelope.address == DIRECT
+    found = taken(decode.pressed(payload, ME))
+    assert found.address == DIRECT
 
 
 @pytest.mark.parametrize(
@@ -465,17 +463,15 @@ def test_a_form_without_a_valid_card_still_answers() -> None:
 )
 def test_a_slash_command_is_one_of_the_bots_commands(arguments: str, body: Command) -> None:
     payload: Json = {"user_id": "UANN", "channel_id": "D1", "text": arguments, "trigger_id": "t1"}
-    found = decode.slash(payload, ME)
-    assert isinstance(found, Decoded)
-    assert (found.envelope.body, found.envelope.address) == (body, DIRECT)
-    assert found.envelope.dedup == ("slash/t1",)
+    found = taken(decode.slash(payload, ME))
+    assert (found.body, found.address) == (body, DIRECT)
+    assert found.dedup == ("slash/t1",)
 
 
 def test_a_slash_command_in_a_channel_belongs_to_it() -> None:
     payload: Json = {"user_id": "UANN", "channel_id": "C1", "text": "stop", "trigger_id": "t1"}
-    found = decode.slash(payload, ME)
-    assert isinstance(found, Decoded)
-    assert found.envelope.address == Address(channel="slack", account="T1-UBOT", chat="C1")
+    found = taken(decode.slash(payload, ME))
+    assert found.address == Address(channel="slack", account="T1-UBOT", chat="C1")
     assert isinstance(decode.slash({**payload, "user_id": ""}, ME), Skipped)
 
 
