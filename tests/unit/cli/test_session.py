@@ -7,12 +7,13 @@ import signal
 import weakref
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from channels.terminal.adapter import TerminalChannel
+from tests.contract.channel_words import CARD as TWO_CALLS
+from tests.contract.channel_words import FIRST, call
 from tests.contract.terminal_harness import OPERATOR, control_socket, terminal_context
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.emulated_terminal import EmulatedTerminal, emulated_terminal
@@ -23,7 +24,6 @@ from zeroclaw import (
     Admission,
     ApprovalId,
     Card,
-    CardCall,
     ChannelUnavailable,
     CheckedReceipt,
     Command,
@@ -49,22 +49,7 @@ from zeroclaw.mount import LineStream
 from zeroclaw.value import replace
 
 CTRL_C, CTRL_D, ENTER, UP = "\x03", "\x04", "\r", "\x1b[A"
-CARD = Card(
-    key="c1",
-    asked_by="operator",
-    calls=(
-        CardCall(
-            approval=ApprovalId("a1"),
-            number=1,
-            tool="shell",
-            summary="run `ls`",
-            arguments="{}",
-            why="it asks",
-            hash8="0a1b2c3d",
-        ),
-    ),
-    deadline_at=EPOCH + timedelta(minutes=15),
-)
+CARD = replace(TWO_CALLS, calls=(call(1),))
 
 
 class QuickClock(SystemClock):
@@ -306,9 +291,7 @@ async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
         ref = await bot.channel.ask(OPERATOR, CARD)
         await terminal.sees("a = Approve once")
         terminal.press(f"T{ENTER}")
-        assert await bot.came.get() == Pressed(
-            approval=ApprovalId("a1"), choice="for_a_time", card=ref
-        )
+        assert await bot.came.get() == Pressed(approval=FIRST, choice="for_a_time", card=ref)
         await bot.channel.settle(ref, ended("approved"))
         await terminal.sees("✅ 1  shell approved by operator")
         assert terminal.inverse == ["┌", "└", "✅ 1"]
@@ -376,7 +359,7 @@ async def test_a_letter_within_a_pasted_text_answers_no_call(tmp_path: Path, key
         terminal.press(ENTER)
         await terminal.sees("type it again")
         terminal.press(f"{PASTED.format('b')}\x7fa{ENTER}")
-        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+        assert await bot.came.get() == Pressed(approval=FIRST, choice="once", card=ref)
 
 
 async def test_a_recalled_letter_answers_no_call(tmp_path: Path) -> None:
@@ -392,7 +375,7 @@ async def test_a_recalled_letter_answers_no_call(tmp_path: Path) -> None:
         terminal.press(ENTER)
         await terminal.sees("type it again")
         terminal.press(f"a{ENTER}")
-        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+        assert await bot.came.get() == Pressed(approval=FIRST, choice="once", card=ref)
 
 
 @pytest.mark.parametrize("keys", [PASTED.format("one\r\n\r  two"), "one\r\r  two"])
@@ -540,7 +523,7 @@ async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
         sitting.script("list", "d", None)
         assert await bot.came.get() == Said(text="list")
         ref = await bot.channel.ask(OPERATOR, CARD)
-        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="deny", card=ref)
+        assert await bot.came.get() == Pressed(approval=FIRST, choice="deny", card=ref)
         await bot.channel.settle(ref, ended("denied"))
         await bot.answer("then not", "k1")
         bot.busy = 0
@@ -613,7 +596,7 @@ async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:
         running = group.create_task(sitting.run("a haiku"))
         assert await bot.came.get() == Said(text="a haiku")
         ref = await bot.channel.ask(OPERATOR, CARD)
-        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+        assert await bot.came.get() == Pressed(approval=FIRST, choice="once", card=ref)
         await bot.channel.settle(ref, ended("approved"))
         await bot.answer("done", "k1")
         bot.busy = 0

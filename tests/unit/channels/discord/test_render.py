@@ -1,7 +1,6 @@
 """Answers and approval cards on Discord, and what hostile text can't do to them."""
 
 import json
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -10,8 +9,10 @@ from hypothesis import strategies as st
 from channels._remote.limits import cut, units
 from channels.discord import cards
 from channels.discord.render import MAX_UNITS, escaped, markdown, measure, plainly
+from tests.contract.channel_words import CARD as TWO_CALLS
+from tests.contract.channel_words import FIRST, call
 from tests.fakes.manual_clock import EPOCH, ManualClock
-from zeroclaw import ApprovalId, Card, CardCall, CheckedReceipt, Ending, Outcome, replace
+from zeroclaw import ApprovalId, Card, CheckedReceipt, Ending, Outcome, replace
 from zeroclaw.host.ids import SystemIds
 
 
@@ -131,16 +132,8 @@ def test_rendering_never_fails_and_blocks_are_closed(text: str) -> None:
 
 # --- cards ----------------------------------------------------------------------------------------
 
-CALL = CardCall(
-    approval=ApprovalId("a1"),
-    number=1,
-    tool="shell",
-    summary="run `ls`",
-    arguments='{"command": "ls"}',
-    why="the policy asks",
-    hash8="0a1b2c3d",
-)
-CARD = Card(key="k", asked_by="Ann", calls=(CALL,), deadline_at=EPOCH + timedelta(minutes=15))
+CALL = replace(call(1), summary="run `ls`", arguments='{"command": "ls"}')
+CARD = replace(TWO_CALLS, asked_by="Ann", calls=(CALL,))
 
 
 def shown(card: Card, *endings: Ending) -> cards.CardMessage:
@@ -154,7 +147,7 @@ def carried(view: cards.CardMessage) -> list[list[str]]:
 
 def test_a_card_of_one_call_has_its_answers_in_a_row() -> None:
     view = shown(CARD)
-    assert carried(view) == [["zc:a:o:a1", "zc:a:t:a1", "zc:a:d:a1"]]
+    assert carried(view) == [[f"zc:a:{choice}:{FIRST}" for choice in "otd"]]
     assert view.file == ""
     assert "run `ls`" in view.content
     assert '```\n{"command": "ls"}\n```' in view.content

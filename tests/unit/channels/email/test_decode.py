@@ -16,6 +16,7 @@ from channels.email.decode import (
     returned_to,
     thread_of,
 )
+from tests.contract.channel_words import call
 from tests.fakes.loop_steps import calls_made
 from tests.unit.channels.email.letters import (
     ANNS,
@@ -47,15 +48,7 @@ from zeroclaw import (
 HTML = HEAD + "\nContent-Type: text/html; charset=utf-8"
 OTHER = me_with(address="bot@other.test")
 CARD = bot_mail_id(None, "card")
-CALL = CardCall(
-    approval=ApprovalId("a-1"),
-    number=1,
-    tool="shell",
-    summary="run",
-    arguments="{}",
-    why="it asks",
-    hash8="01234567",
-)
+CALL = call(1)
 
 
 def test_a_mail_is_an_envelope() -> None:

@@ -21,6 +21,7 @@ from channels.email.emulator.letters import links
 from channels.email.emulator.servers import DOMAIN, PASSWORD, START_S, VERDICT
 from channels.email.robots import HOUR_S
 from tests.contract.channel_suite import Desk, noting, receiving
+from tests.contract.channel_words import CARD, FIRST, call
 from tests.contract.email_harness import (
     EmailPlace,
     body,
@@ -37,10 +38,7 @@ from zeroclaw import (
     Address,
     Admission,
     Answered,
-    ApprovalId,
     Attachment,
-    Card,
-    CardCall,
     Channel,
     ChannelContext,
     ChannelRejected,
@@ -60,22 +58,7 @@ from zeroclaw import (
     replace,
 )
 
-CARD = Card(
-    key="card",
-    asked_by="Ann",
-    calls=(
-        CardCall(
-            approval=ApprovalId("a-1"),
-            number=1,
-            tool="shell",
-            summary="run",
-            arguments="{}",
-            why="it asks",
-            hash8="01234567",
-        ),
-    ),
-    deadline_at=datetime(2026, 1, 2, tzinfo=UTC),
-)
+ONE_CALL = replace(CARD, calls=(call(1),))
 pytestmark = [pytest.mark.slow, pytest.mark.needs("dovecot", "postfix")]
 
 
@@ -687,7 +670,7 @@ async def test_answers_to_cards_do_not_count_towards_the_cap(place: EmailPlace) 
     desk = Desk()
     channel = EmailChannel(context_of(place, sender_per_hour=2, account_per_hour=3))
     async with receiving(channel, desk.admit):
-        await channel.ask(chat_of(place), CARD)
+        await channel.ask(chat_of(place), ONE_CALL)
         [card] = await mails_to_ann(place, 1)
         codes = list(links(card))
         for code in (*codes, *codes[:1] * 3):
@@ -803,7 +786,7 @@ async def test_the_sender_of_a_code_gets_the_outcome(place: EmailPlace) -> None:
 
     channel = EmailChannel(context_of(place))
     async with receiving(channel, admit):
-        await channel.ask(chat_of(place), CARD)
+        await channel.ask(chat_of(place), ONE_CALL)
         [card] = await mails_to_ann(place, 1)
         await press(place, links(card)[0])
         await place.mail.wait_seen(place.bot, 1)
@@ -815,7 +798,7 @@ async def test_a_code_is_valid_after_a_restart_and_for_no_other_daemon(place: Em
     """It depends on a private key in the channel's directory. S2-10, P5."""
     desk = Desk()
     async with place.life(desk.admit, {}) as channel:
-        ref = await channel.ask(chat_of(place), CARD)
+        ref = await channel.ask(chat_of(place), ONE_CALL)
     [card] = await mails_to_ann(place, 1)
     once, _, deny = links(card)
     assert (place.directory / "code-key").stat().st_mode & 0o777 == 0o600
@@ -827,7 +810,7 @@ async def test_a_code_is_valid_after_a_restart_and_for_no_other_daemon(place: Em
         await press(place, deny)
         await desk.holds(2)
     first, second = (envelope.body for envelope in desk.stored)
-    assert first == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
+    assert first == Pressed(approval=FIRST, choice="once", card=ref)
     assert second == Command(name="deny")
 
 
@@ -835,17 +818,17 @@ async def test_an_unreadable_key_is_not_replaced(place: EmailPlace) -> None:
     """A new one would void the codes of every open card. P5."""
     desk, key = Desk(), place.directory / "code-key"
     async with place.life(desk.admit, {}) as channel:
-        ref = await channel.ask(chat_of(place), CARD)
+        ref = await channel.ask(chat_of(place), ONE_CALL)
         [card] = await mails_to_ann(place, 1)
     with (
         unreadable(key),
         pytest.raises(ChannelUnavailable, match=r"`.*/code-key` can't be read now"),
     ):
-        await EmailChannel(context_of(place)).ask(chat_of(place), CARD)
+        await EmailChannel(context_of(place)).ask(chat_of(place), ONE_CALL)
     async with place.life(desk.admit, desk.positions):
         await press(place, links(card)[0])
         await desk.holds(1)
-    assert desk.stored[0].body == Pressed(approval=CARD.calls[0].approval, choice="once", card=ref)
+    assert desk.stored[0].body == Pressed(approval=FIRST, choice="once", card=ref)
 
 
 @contextmanager

@@ -20,32 +20,14 @@ from channels._local.render import (
     person,
     slot,
 )
+from tests.contract.channel_words import CARD as TWO_CALLS
+from tests.contract.channel_words import call
 from tests.fakes.manual_clock import EPOCH
-from zeroclaw import (
-    ApprovalId,
-    Card,
-    CardCall,
-    Command,
-    Ending,
-    Envelope,
-    Outcome,
-    Outgoing,
-    Rendered,
-    Said,
-    TranscriptItem,
-)
+from zeroclaw import Command, Ending, Envelope, Outcome, Outgoing, Rendered, Said, TranscriptItem
 from zeroclaw.value import replace
 
-CALL = CardCall(
-    approval=ApprovalId("a"),
-    number=3,
-    tool="shell",
-    summary="runs",
-    arguments="command: ls",
-    why="policy",
-    hash8="00112233",
-)
-CARD = Card(key="c", asked_by="me", calls=(CALL,), deadline_at=EPOCH + timedelta(minutes=1))
+CALL = call(1)
+CARD = replace(TWO_CALLS, key="c", asked_by="me", calls=(CALL,))
 OPEN = Outcome(card=CARD, endings=())
 ENDED = Outcome(
     card=CARD, endings=(Ending(approval=CALL.approval, how="denied", by="me", at=EPOCH),)
