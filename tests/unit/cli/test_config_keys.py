@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.contract.terminal_harness import control_socket
 from zeroclaw.cli import root
 from zeroclaw.cli.config import rewrite, when_it_applies
 from zeroclaw.config.edit import keys_of, set_key, unset_key, value_of
@@ -20,8 +21,8 @@ from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.answers import Errors
-from zeroclaw.host.control import Control
 
+pytestmark = pytest.mark.usefixtures("home")
 EXAMPLE = Path(__file__).parents[3] / "config.example.toml"
 WITH_COMMENTS = """\
 # mine
@@ -34,16 +35,6 @@ attempts = 3
 [tools.shell]
 enabled = false
 """
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without a configuration."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
-    monkeypatch.delenv("MY_KEY", raising=False)
-    return tmp_path
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
@@ -401,21 +392,16 @@ ROUNDS = 20
 @asynccontextmanager
 async def listening(directory: Path, *secrets: str) -> AsyncGenerator[None]:
     """A daemon's control socket that knows only the names of its secrets."""
-    ready = asyncio.Event()
 
     async def errors(_request: Mapping[str, object]) -> Errors:
         await asyncio.sleep(0)
         return Errors(secrets=frozenset(secrets))
 
-    async with asyncio.TaskGroup() as group:
-        control = Control(directory, log=lambda _event, **_fields: None)
+    async with control_socket(directory) as control:
         control.call("errors", errors)
-        serving = group.create_task(control.serve(ready.set))
-        await ready.wait()
         yield
         for _ in range(ROUNDS):  # lets pending connections be accepted, served and closed
             await asyncio.sleep(0)
-        serving.cancel()
 
 
 BEFORE = 'autonomy = "supervised"\n'

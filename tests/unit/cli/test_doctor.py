@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.contract.terminal_harness import control_socket
 from tests.emulators.pages import Page, Pages
-from tests.fakes.bare_context import no_log
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
-from zeroclaw.host.control import Control
 from zeroclaw.inbound.identity import Person, person_put
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.stores.sqlite import open_store
@@ -76,21 +75,14 @@ def scripted(tmp_path: Path) -> str:
 @asynccontextmanager
 async def daemon(place: Path, answers: Mapping[str, Mapping[str, object]]) -> AsyncGenerator[None]:
     """A daemon's control socket that gives these answers."""
-    control = Control(place, log=no_log)
 
     async def reply(line: Mapping[str, object]) -> Mapping[str, object]:
         return answers[str(line["call"])]
 
-    for name in answers:
-        control.call(name, reply)
-    ready = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(control.serve(ready.set))
-        await ready.wait()
-        try:
-            yield
-        finally:
-            task.cancel()
+    async with control_socket(place) as control:
+        for name in answers:
+            control.call(name, reply)
+        yield
 
 
 def test_before_the_first_start_nothing_fails_and_no_file_is_made(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from zeroclaw.host.models.listing import Server
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.value import replace
 
+pytestmark = pytest.mark.usefixtures("home")
 EXAMPLE = (Path(__file__).parents[3] / "config.example.toml").read_text(encoding="utf-8")
 SECRET = "sk-nobody-may-see-this"
 LOCAL = {
@@ -72,15 +73,6 @@ class NoSettings(BaseModel):
 CHAT = ChannelManifest(
     kind="chat", adapter="a:b", settings=f"{__name__}:ChatSettings", sender="U[0-9]"
 )
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without a configuration."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
-    return tmp_path
 
 
 async def run(*arguments: str) -> tuple[int, str, str]:

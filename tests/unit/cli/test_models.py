@@ -43,12 +43,9 @@ async def run(*arguments: str) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def models(home: Path) -> Path:
     """The models directory of a user who has no configuration and no keys."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
-    directory = tmp_path / "data" / "zeroclaw" / "models"
+    directory = home / "data" / "zeroclaw" / "models"
     directory.mkdir(parents=True)
     return directory
 

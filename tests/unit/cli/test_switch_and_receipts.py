@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tests.fakes.bare_context import no_log
+from tests.contract.terminal_harness import control_socket
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.cli import root
 from zeroclaw.cli.client import DaemonRefused, ask
@@ -21,7 +21,6 @@ from zeroclaw.cli.receipts import line, receipts_in
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.host.answers import Status
-from zeroclaw.host.control import Control
 from zeroclaw.host.local_listener import SESSIONS
 from zeroclaw.host.login import Logins, read_sessions, write_sessions
 from zeroclaw.inbound.anchors import STREAM, verify_stream
@@ -55,16 +54,9 @@ async def daemon(place: Path, name: str, reply: Line) -> AsyncGenerator[list[Lin
         calls.append(line)
         return reply
 
-    control = Control(place, log=no_log)
-    control.call(name, reply_to)
-    ready = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(control.serve(ready.set))
-        await ready.wait()
-        try:
-            yield calls
-        finally:
-            task.cancel()
+    async with control_socket(place) as control:
+        control.call(name, reply_to)
+        yield calls
 
 
 async def audit_kinds(place: Path) -> list[str]:
