@@ -472,7 +472,8 @@ def test_a_slash_command_in_a_channel_belongs_to_it() -> None:
     payload: Json = {"user_id": "UANN", "channel_id": "C1", "text": "stop", "trigger_id": "t1"}
     found = taken(decode.slash(payload, ME))
     assert found.address == Address(channel="slack", account="T1-UBOT", chat="C1")
-    assert isinstance(decode.slash({**payload, "user_id": ""}, ME), Skipped)
+    for field in ("user_id", "channel_id", "trigger_id"):
+        assert isinstance(decode.slash({**payload, field: ""}, ME), Skipped)
 
 
 MOVED: Json = {"type": "channel_id_changed", "old_channel_id": "G01", "new_channel_id": "C99"}
