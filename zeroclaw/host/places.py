@@ -225,8 +225,8 @@ def _xdg(variable: str, usual: str) -> Path:
     value = os.environ.get(variable, "")
     if os.path.isabs(value):  # noqa: PTH117  a text
         return Path(value, "zeroclaw")
-    try:
-        return Path.home().absolute() / usual / "zeroclaw"
-    except RuntimeError as error:
-        fault = f"this user has no home directory; set `$HOME` or `${variable}`"
-        raise ConfigError((fault,)) from error
+    with suppress(RuntimeError):
+        if os.environ.get("HOME") != "":  # which Python takes for the root directory
+            return Path.home().absolute() / usual / "zeroclaw"
+    fault = f"this user has no home directory; set `$HOME` or `${variable}`"
+    raise ConfigError((fault,))

@@ -88,7 +88,8 @@ def packages_needed(name: str, *further_extras: str) -> str:
 def _imported(load: Callable[[], object], prefix: str) -> object:
     target = call_now(load)
     if isinstance(target, Raised):
-        fault = f"{prefix} can't be loaded ({target.line}{place_of(target.error)}); is its extra installed?"
+        hint = "; is its extra installed?" if isinstance(target.error, ImportError) else ""
+        fault = f"{prefix} can't be loaded ({target.line}{place_of(target.error)}){hint}"
         raise ConfigError((fault,)) from target.error
     return target
 

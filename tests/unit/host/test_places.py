@@ -50,11 +50,13 @@ def test_the_default_places_are_the_users_usual_ones(monkeypatch: pytest.MonkeyP
 
 
 def test_a_user_without_a_home_learns_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container, under a user id without a name (P10)."""
-    monkeypatch.delenv("HOME")
+    """As in a container, under a user id without a name, or whose variable is empty (P10)."""
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
-    with pytest.raises(ConfigError, match=r"no home directory; set `\$HOME` or `\$XDG_DATA_HOME`"):
-        places_of()
+    for set_home in (lambda: monkeypatch.setenv("HOME", ""), lambda: monkeypatch.delenv("HOME")):
+        set_home()
+        message = r"no home directory; set `\$HOME` or `\$XDG_DATA_HOME`"
+        with pytest.raises(ConfigError, match=message):
+            places_of()
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     assert places_of().data == Path("/data/zeroclaw")
 
