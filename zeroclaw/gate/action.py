@@ -19,7 +19,7 @@ from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import RecordUnreadable, ToolArgumentsInvalid
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Owner, Table
-from zeroclaw.value import Value, field, replace
+from zeroclaw.value import TAG, Value, field, replace
 
 # Deeper than any schema needs, and far from the recursion limit of later readers.
 MAX_DEPTH = 64
@@ -208,26 +208,6 @@ _read_strict = json.JSONDecoder(
 ).decode
 
 
-def _fields(action: Action) -> dict[str, object]:
-    principal = action.principal
-    return {
-        "version": action.version,
-        "id": action.id,
-        "conversation": action.conversation,
-        "principal": {
-            "id": principal.id,
-            "roles": sorted(principal.roles),
-            "channel": principal.channel,
-            "sender": principal.sender,
-            "display": principal.display,
-        },
-        "turn": action.turn,
-        "tool": action.tool,
-        "arguments": action.canonical_arguments,
-        "resources": action.resources,
-    }
-
-
 class Frozen(Value):
     """An action and its hash when it was gated.
 
@@ -249,8 +229,14 @@ def action_hash(action: Action) -> str:
 
 
 def encode(action: Action) -> bytes:
-    """Return the action as canonical JSON in UTF-8; `decode` returns an equal one."""
-    return canonical_bytes(_fields(action))
+    """Return the action as canonical JSON in UTF-8; `decode` returns an equal one.
+
+    It has every field, but no names of classes, and not the person's language; see `propose`.
+    """
+    fields: dict[str, object] = msgspec.to_builtins(action, order="sorted")
+    principal: dict[str, object] = msgspec.to_builtins(action.principal, order="sorted")
+    del fields[TAG], principal[TAG], principal["language"]
+    return canonical_bytes({**fields, "principal": principal})
 
 
 def decode(body: bytes) -> Action:
