@@ -38,11 +38,15 @@ class ToolFacts(Value):
     declared: bool
 
 
+UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
+"""The facts of a tool that declares no effects."""
+
+
 def facts_of(spec: ToolSpec) -> ToolFacts:
     """Return the declared facts of a tool; for one without effects the worst is assumed."""
     if spec.effects:
         return ToolFacts(effects=spec.effects, risk=spec.risk, declared=True)
-    return ToolFacts(effects=EFFECTS, risk="high", declared=False)
+    return UNDECLARED
 
 
 def leaves_no_trace(facts: ToolFacts) -> bool:

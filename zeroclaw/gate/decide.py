@@ -39,7 +39,7 @@ from zeroclaw.gate.conditions import Query, ToolFacts, any_call, facts_of, leave
 from zeroclaw.gate.grant import covers
 from zeroclaw.gate.policy import PolicySet, reasons_of, ruling_reason
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.receipt import Fields, fields_of
+from zeroclaw.gate.receipt import Fields
 from zeroclaw.gate.ruling import Ruling, denied, may_be_granted, permits, rule
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.taint import Taint
@@ -72,6 +72,8 @@ _Result = TypeVar("_Result")
 MAX_CALLS = 32
 """Calls of one batch that are gated; models that call in parallel send a handful. Each call can become
 an approval request, a process or a megabyte of output."""
+RESOLVE_S = 10.0
+"""Seconds that a tool gets to name the resources of a call."""
 AT_ONCE_CHARS = 2_048
 """Longest arguments that the event loop itself parses, judges, hashes and describes; the worst JSON of
 this length takes each of these steps some 1 ms."""
@@ -159,7 +161,6 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
             chat; empty when none can be reached.
         approver_now: Returns the person with an identity, `<channel>:<sender id>`, if they may
             answer requests about a tool now; else None.
-        resolve_timeout_s: Seconds that a tool may take to name its resources.
     """
 
     tools: Mapping[str, Tool]
@@ -172,7 +173,6 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
     settings: CurrentConfig
     approvers: Callable[[Principal, Address, Collection[str]], tuple[Reader, ...]]
     approver_now: Callable[[str, str], Principal | None]
-    resolve_timeout_s: float = 10.0
 
     async def gate_batch(self, calls: Iterable[ToolCall], setting: Setting) -> GatedBatch:
         """Decide about every call of a batch, before any of them runs (S1-19, K3)."""
@@ -220,9 +220,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         tool = self.tools.get(action.tool)
         if tool is None:
             return _stopped(catalogue.ITS_TOOL_IS_GONE, setting, by="integrity")
-        resources, unresolved = await resolve_resources(
-            tool, action.arguments, setting.context, timeout_s=self.resolve_timeout_s
-        )
+        resources, unresolved = await resolve_resources(tool, action.arguments, setting.context)
         if resources != action.resources:
             return _stopped(catalogue.RESOURCES_CHANGED, setting, by="resources")
         policy = self.policy()
@@ -345,9 +343,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         )
         if isinstance(action, Raised):
             return invalid_arguments(name, action)
-        resources, unresolved = await resolve_resources(
-            tool, action.arguments, context, timeout_s=self.resolve_timeout_s
-        )
+        resources, unresolved = await resolve_resources(tool, action.arguments, context)
         action = replace(action, resources=resources)
         return _Ready(tool=tool, action=action, written=parsed, unresolved=unresolved)
 
@@ -472,28 +468,25 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         for_people: str = "",
     ) -> Denied:
         """Return the denial of a call; without an action, of a malformed one."""
-        if action is not None:
-            fields = fields_of(action, "denied", reason)
-        else:
-            fields = Fields(
-                conversation=case.setting.context.conversation,
-                action=case.id,
-                tool=case.call.name,
-                arguments=case.call.arguments,
-                outcome="failed",
-                result=reason,
-            )
-        result, token = self.refusals.refuse(fields, at, for_people=for_people)
         outcome = "failed" if action is None else "denied"
+        fields = Fields(
+            conversation=case.setting.context.conversation,
+            action=case.id,
+            tool=case.call.name,
+            arguments=case.call.arguments if action is None else action.canonical_arguments,
+            outcome=outcome,
+            result=reason,
+        )
+        result, token = self.refusals.refuse(fields, at, for_people=for_people)
         return Denied(action=case.id, result=result, receipt=token, outcome=outcome)
 
 
 async def resolve_resources(
-    tool: Tool, arguments: Arguments, context: ToolContext, *, timeout_s: float
+    tool: Tool, arguments: Arguments, context: ToolContext
 ) -> tuple[tuple[str, ...] | None, str]:
     """Return the resources of a call, or None and the reason why they are unknown."""
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(RESOLVE_S):
             named = await call(lambda: tool.resources(arguments, context))
     except TimeoutError:
         return None, "the tool took too long to name them"

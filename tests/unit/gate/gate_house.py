@@ -136,7 +136,6 @@ class House:
 
     tools: list[FakeTool] = field(default_factory=lambda: [READ, WRITE, SHELL])
     policy: PolicySet = field(default_factory=lambda: assemble("supervised"))
-    resolve_timeout_s: float = 10.0
     clock: ManualClock = field(default_factory=ManualClock)
     approvers_now: Mapping[str, Principal] = field(default_factory=lambda: {ANN.identity: ANN})
 
@@ -154,7 +153,6 @@ class House:
             settings=LiveConfig(Config(approvals=APPROVALS), ()),
             approvers=lambda _principal, address, _tools: (Reader(address=address),),
             approver_now=lambda identity, _tool: self.approvers_now.get(identity),
-            resolve_timeout_s=self.resolve_timeout_s,
         )
 
     async def decide(self, *calls: ToolCall, setting: Setting = SETTING) -> GatedBatch:

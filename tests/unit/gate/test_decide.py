@@ -35,7 +35,7 @@ from tests.unit.gate.gate_house import (
 )
 from zeroclaw.envelope import ActionId, Principal, Reader, off_the_record
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid
-from zeroclaw.gate import audit, receipt
+from zeroclaw.gate import audit, decide, receipt
 from zeroclaw.gate.action import to_put
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
@@ -597,16 +597,14 @@ UNKNOWN = "its resources could not be determined"
     ],
 )
 async def test_protection_stands_above_every_policy(
-    touches: Callable[[Arguments], Awaitable[tuple[str, ...]]], reason: str
+    monkeypatch: pytest.MonkeyPatch,
+    touches: Callable[[Arguments], Awaitable[tuple[str, ...]]],
+    reason: str,
 ) -> None:
     """Even full autonomy does not open it, and no person is asked (S3-23)."""
-    house = House(
-        tools=[dataclasses.replace(READ, touches=touches)],
-        policy=assemble("full"),
-        resolve_timeout_s=0,
-    )
-    if touches is not hangs:
-        house.resolve_timeout_s = 10
+    if touches is hangs:
+        monkeypatch.setattr(decide, "RESOLVE_S", 0)
+    house = House(tools=[dataclasses.replace(READ, touches=touches)], policy=assemble("full"))
     batch = await house.decide(call("read_file"))
     assert denied(batch) == (
         "denied",

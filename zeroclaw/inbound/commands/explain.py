@@ -16,7 +16,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.action import parse_arguments
-from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, any_call, facts_of
+from zeroclaw.gate.conditions import UNDECLARED, Query, any_call, facts_of
 from zeroclaw.gate.decide import resolve_resources
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
@@ -29,10 +29,7 @@ from zeroclaw.value import Value, replace
 
 EXAMPLE = "CONVERSATION"
 """Stands for a conversation's id in the path of its workspace."""
-RESOLVE_S = 10.0
-"""Seconds that a tool gets to name the resources of a call."""
 _COMMAND, _APPROVE, _TOOL = "command:", "approve:", "tool:"
-_UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
 
 
 class Asker(Value):
@@ -100,7 +97,7 @@ class Explainer(Value):
             query,
             action=f"{_TOOL}{name}",
             resources=_normal(resources),
-            facts=_UNDECLARED if tool is None else facts_of(tool.spec),
+            facts=UNDECLARED if tool is None else facts_of(tool.spec),
             arguments={},
             untrusted=False,
             in_message=False,
@@ -179,7 +176,7 @@ class Explainer(Value):
                 clock=self.clock,
                 spawned=_start_nothing,
             )
-            found, fault = await resolve_resources(tool, arguments, context, timeout_s=RESOLVE_S)
+            found, fault = await resolve_resources(tool, arguments, context)
         finally:
             await asyncio.to_thread(empty.cleanup)
         if found is None:
