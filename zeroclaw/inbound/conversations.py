@@ -7,7 +7,7 @@ from zeroclaw.context import notes
 from zeroclaw.envelope import Address, ConversationId, Principal, is_off_the_record, off_the_record
 from zeroclaw.inbound.commands.invocation import Invocation
 from zeroclaw.inbound.context import InboundContext, Plan, Resolution
-from zeroclaw.store import LogKind, Query, Reads, Row, RowKind, Write, readable
+from zeroclaw.store import LogKind, Put, Query, Reads, Row, RowKind, Write, readable
 from zeroclaw.table import Column, Stays, Table, json_codec
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tools.notes.note import owner_of_chat
@@ -71,6 +71,13 @@ CONVERSATIONS = Table(
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
     keeps=Stays(until="nothing points to it and none of its content is stored"),
 )
+
+
+def conversation_put(conversation: Conversation) -> Put:
+    """Return the write that stores a conversation."""
+    id_, place = conversation.id, conversation.address.key()
+    state = UNRECORDED if is_off_the_record(id_) else ""
+    return CONVERSATIONS.put(id_, conversation, conversation=id_, state=state, place=place)
 
 
 POINTERS = Table(
@@ -241,11 +248,4 @@ class Conversations(Struct, eq=False):
             predecessor=before.pointer.conversation or None,
             language=ENGLISH if reader is None else reader.language,
         )
-        put = CONVERSATIONS.put(
-            new.id,
-            new,
-            conversation=new.id,
-            state="" if reader is None else UNRECORDED,
-            place=before.address.key(),
-        )
-        return self._point(before.to(new.id), put)
+        return self._point(before.to(new.id), conversation_put(new))

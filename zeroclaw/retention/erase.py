@@ -27,7 +27,13 @@ from zeroclaw.gate.approval import APPROVALS, Approval, of_another_process, outc
 from zeroclaw.host.clock import wait_at_most
 from zeroclaw.inbound.commands.forget import ERASURE_REQUESTS, OPEN, ErasureRequest
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS, UNRECORDED, Conversation
+from zeroclaw.inbound.conversations import (
+    CONVERSATIONS,
+    POINTERS,
+    UNRECORDED,
+    Conversation,
+    conversation_put,
+)
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.retention.collect import conversations_of, ids_of
 from zeroclaw.retention.policy import ERASED, journal_without
@@ -198,10 +204,7 @@ class Erasure:
         unrecorded = partial(CONVERSATIONS.readable, self._store, state=UNRECORDED)
         while successors := [it async for it in unrecorded() if it.predecessor == conversation]:
             for successor in successors:
-                id_, place = successor.id, successor.address.key()
-                new = replace(successor, predecessor=None)
-                put = CONVERSATIONS.put(id_, new, conversation=id_, state=UNRECORDED, place=place)
-                await self._commit(put)
+                await self._commit(conversation_put(replace(successor, predecessor=None)))
 
     async def _delete_conversation(self, conversation: ConversationId) -> None:
         """Remove the rows and the journal of a conversation in which nothing is in progress."""
@@ -307,8 +310,7 @@ class Erasure:
                 return Plan(conversation=None)
             id_ = off_the_record(self._context.ids.ulid())
             new = replace(old, id=id_, started_at=self._clock.now())
-            place = old.address.key()
-            writes = [CONVERSATIONS.put(id_, new, conversation=id_, state=UNRECORDED, place=place)]
+            writes = [conversation_put(new)]
             for row in await reads.select(POINTERS.where(conversation=conversation)):
                 pointer = replace(POINTERS.of(row), conversation=id_)
                 writes.append(POINTERS.put(row.key, pointer, conversation=id_, place=row.place))
