@@ -96,35 +96,28 @@ def is_before(ulid: str, instant: datetime) -> bool:
     return ulid[:ULID_TIME_CHARS] < ulid_time(instant)
 
 
-class Step(Value):
-    """A journal entry and its number."""
-
-    sequence: int
-    entry: entries.Entry
-
-
-def journal_cut(journal: Iterable[Step], before: datetime) -> int | None:
+def journal_cut(journal: Iterable[tuple[int, entries.Entry]], before: datetime) -> int | None:
     """Return the first sequence number of a journal that stays; None if nothing can be deleted.
 
     The cut is at the beginning of a turn, so that the rest is a history of whole turns and no
     result loses its call. It is after the end if everything is old and no turn is open.
 
     Args:
-        journal: From its first entry; reading stops at the first entry that is not old.
+        journal: Entries and their numbers, from the first one; reading stops at the first entry that is not old.
         before: Older entries may be deleted.
     """
     first_kept: int | None = None
-    last: Step | None = None
+    last: int | None = None
     is_open = False
-    for step in journal:
-        if isinstance(step.entry, entries.TurnOpened):
-            first_kept, is_open = (step.sequence if last else None), True
-        elif isinstance(step.entry, entries.TurnFinished):
+    for number, entry in journal:
+        if isinstance(entry, entries.TurnOpened):
+            first_kept, is_open = (None if last is None else number), True
+        elif isinstance(entry, entries.TurnFinished):
             is_open = False
-        if step.entry.at >= before:
+        if entry.at >= before:
             return first_kept
-        last = step
-    return first_kept if last is None or is_open else last.sequence + 1
+        last = number
+    return first_kept if last is None or is_open else last + 1
 
 
 def journal_without(

@@ -223,12 +223,12 @@ class Sweep(Struct, kw_only=True, eq=False):
 
     async def _journal_cut(self, stream: str, before: datetime) -> int | None:
         """Read a journal up to its first entry that is not old, often the first one; return its cut."""
-        steps: list[policy.Step] = []
+        steps: list[tuple[int, entries.Entry]] = []
         after, limit = 0, 1
         while page := await self.store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
             for item in page:
                 entry = entries.decode(item.body)
-                steps.append(policy.Step(sequence=item.sequence, entry=entry))
+                steps.append((item.sequence, entry))
                 is_enough = len(steps) > MAX_STEPS and isinstance(entry, entries.TurnOpened)
                 if is_enough or entry.at >= before:
                     return policy.journal_cut(steps, before)

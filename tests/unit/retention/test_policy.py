@@ -27,7 +27,6 @@ from zeroclaw.message import NO_USAGE, AssistantMessage, ToolCall, ToolMessage, 
 from zeroclaw.retention.policy import (
     FOR_EVER,
     Horizons,
-    Step,
     horizons,
     is_before,
     is_over,
@@ -224,12 +223,15 @@ def noted(day: int) -> entries.Entry:
     return entries.Noted(text="edited", why="edit", at=EPOCH + day * DAY)
 
 
-def steps(*parts: list[entries.Entry]) -> list[Step]:
+Steps = list[tuple[int, entries.Entry]]
+
+
+def steps(*parts: list[entries.Entry]) -> Steps:
     journal = [entry for part in parts for entry in part]
-    return [Step(sequence=number, entry=entry) for number, entry in enumerate(journal, start=1)]
+    return [*enumerate(journal, start=1)]
 
 
-JOURNALS: dict[str, tuple[list[Step], int, int | None]] = {
+JOURNALS: dict[str, tuple[Steps, int, int | None]] = {
     "nothing is there": ([], 5, None),
     "nothing is old": (steps(turn(9)), 5, None),
     "all is old": (steps(turn(0), turn(1)), 5, 5),
@@ -263,16 +265,13 @@ def test_the_rest_of_a_cut_journal_folds_to_whole_turns(
     """Its history is the end of the full history: no result loses its call. K12."""
     whole = steps(*(turn(day, calls=calls) for day, calls in sorted(days)))
     cut = journal_cut(whole, EPOCH + before * DAY)
-    remaining = [step for step in whole if cut is None or step.sequence >= cut]
-    history, full_history = (
-        fold(step.entry for step in remaining),
-        fold(step.entry for step in whole),
-    )
+    remaining = [entry for number, entry in whole if cut is None or number >= cut]
+    history, full_history = fold(remaining), fold(entry for _, entry in whole)
     assert history.turn is None
     count = len(history.messages)
     assert history.messages == full_history.messages[len(full_history.messages) - count :]
     assert not count or isinstance(history.messages[0], UserMessage)
-    assert all(step.entry.at >= EPOCH + before * DAY for step in remaining)
+    assert all(entry.at >= EPOCH + before * DAY for entry in remaining)
 
 
 # --- declared kinds -------------------------------------------------------------------------------
