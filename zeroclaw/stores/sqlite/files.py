@@ -83,24 +83,23 @@ def lock_directory(directory: Path) -> int:
         StoreUnusable: Another process has the lock, or it can't be taken.
     """
     path = directory / LOCK
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise unusable(error, path) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        pid = f" (pid {holder})" if (holder := holder_of(directory)) else ""
-        message = (
-            f"another zeroclaw{pid} runs on `{directory}`; stop it, or name another data directory"
-        )
-        raise StoreUnusable(message) from error
-    except OSError as error:
-        os.close(descriptor)
-        raise unusable(error, path) from error
+    with ExitStack() as stack:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError as error:
+            pid = f" (pid {holder})" if (holder := holder_of(directory)) else ""
+            message = (
+                f"another zeroclaw{pid} runs on `{directory}`; stop it, or name another data "
+                "directory"
+            )
+            raise StoreUnusable(message) from error
+        except OSError as error:
+            raise unusable(error, path) from error
+        stack.pop_all()
     return descriptor
 
 

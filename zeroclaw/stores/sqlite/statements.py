@@ -31,6 +31,7 @@ from zeroclaw.store import (
     Row,
     RowKind,
     Trim,
+    Write,
 )
 from zeroclaw.stores.sqlite.schema import number
 
@@ -210,21 +211,7 @@ def apply(connection: sqlite3.Connection, commit: Commit, *, now_us: int) -> Non
     """
     try:
         for write in commit.writes:
-            match write:
-                case Claim():
-                    _claim(connection, write, now_us)
-                case Put():
-                    put(connection, write)
-                case Delete() | Trim() | DropBlob():
-                    _remove(connection, write, now_us)
-                case Expect():
-                    _expect(connection, write.kind, write.key, write.version)
-                case Append():
-                    _append(connection, write)
-                case PutBlob():
-                    _put_blob(connection, write, now_us)
-                case _:
-                    assert_never(write)
+            _apply(connection, write, now_us)
     except _UNSTORABLE as error:
         message = f"a value of commit `{commit.point}` can't be stored"
         raise StoreRefused(message) from error
@@ -322,8 +309,12 @@ _INSERT = (
 )
 
 
-def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob, now_us: int) -> None:
+def _apply(connection: sqlite3.Connection, write: Write, now_us: int) -> None:
     match write:
+        case Claim():
+            _claim(connection, write, now_us)
+        case Put():
+            put(connection, write)
         case Delete():
             connection.execute(
                 "DELETE FROM stored_row WHERE kind = ? AND key = ?", (write.kind, write.key)
@@ -340,14 +331,22 @@ def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob, now
                 "DELETE FROM blob WHERE digest = ? AND (? IS NULL OR put_at < ? OR put_at > ?)",
                 (write.digest, before_us, before_us, now_us),
             )
+        case Expect():
+            _expect(connection, write)
+        case Append():
+            _append(connection, write)
+        case PutBlob():
+            _put_blob(connection, write, now_us)
+        case _:
+            assert_never(write)
 
 
-def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: int) -> None:
+def _expect(connection: sqlite3.Connection, row: Expect) -> None:
     # An aggregate, so that there is a number if there is no row.
     sql = "SELECT coalesce(max(version), 0) FROM stored_row WHERE kind = ? AND key = ?"
-    found = number(connection, sql, (kind, key))
-    if found != version:
-        message = f"{kind} `{key}` is at version {found}, not {version}"
+    found = number(connection, sql, (row.kind, row.key))
+    if found != row.version:
+        message = f"{row.kind} `{row.key}` is at version {found}, not {row.version}"
         raise Conflict(message)
 
 
