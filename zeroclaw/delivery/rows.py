@@ -8,6 +8,8 @@ ulids, and idempotency keys are derived from them.
 from datetime import timedelta
 from typing import Literal, assert_never
 
+from msgspec.structs import asdict
+
 from zeroclaw import codec
 from zeroclaw.channel import Card, Outcome
 from zeroclaw.clock import made_at
@@ -357,16 +359,7 @@ def changed(row: Row, item: Item | None, state: State) -> Put:
 
 def stored(put: Put, version: int) -> Row:
     """Return the row that a put makes."""
-    return Row(
-        kind=put.kind,
-        key=put.key,
-        version=version,
-        body=put.body,
-        conversation=put.conversation,
-        state=put.state,
-        place=put.place,
-        due_at=put.due_at,
-    )
+    return Row(version=version, **asdict(put))
 
 
 def with_draft(item: TextPost, draft: DraftRemainder) -> TextPost:
