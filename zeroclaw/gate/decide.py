@@ -180,7 +180,7 @@ class Gate(Struct, frozen=True, eq=False, kw_only=True):
         gated: list[_Gated] = []
         room = MAX_CARD_CHARS
         for order, item in enumerate(calls):
-            if order >= MAX_CALLS:
+            if order:
                 await asyncio.sleep(0)  # a hostile model may send thousands
             id_ = ActionId(self.ids.ulid())
             case = _Case(call=item, id=id_, setting=setting, card=card, order=order, room=room)

@@ -64,6 +64,14 @@ async def test_a_batch_has_room_for_so_many_calls() -> None:
     assert "zc-receipt-" in last.result.content
 
 
+async def test_others_are_served_between_two_calls_of_a_batch() -> None:
+    """A hostile model names many unknown tools, and each is compared with every name (P9)."""
+    async with asyncio.TaskGroup() as group:
+        other = group.create_task(asyncio.sleep(0))
+        await House().decide(*[call("unknown")] * 3)
+        assert other.done()
+
+
 async def test_a_batch_is_decided_call_by_call_in_request_order() -> None:
     """One verdict a call, in the order asked, before anything runs (S1-19, S2-08, S2-11, K3)."""
     tools = [dataclasses.replace(READ), dataclasses.replace(WRITE), dataclasses.replace(SHELL)]
