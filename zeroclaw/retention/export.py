@@ -89,12 +89,7 @@ class Source(Value):
 
 
 _READ: Mapping[RowKind, Callable[[Row], object]] = {
-    INBOX.kind: INBOX.of,
-    TURNS.kind: TURNS.of,
-    ACTIONS.kind: ACTIONS.of,
-    ATTACHMENTS.kind: ATTACHMENTS.of,
-    OUTBOX.kind: OUTBOX.of,
-    APPROVALS.kind: APPROVALS.of,
+    **{table.kind: table.of for table in (INBOX, TURNS, ACTIONS, ATTACHMENTS, OUTBOX, APPROVALS)},
     NOTES.kind: note_of,
 }
 """Rows with texts for people, or that lead to such rows; the others are the daemon's bookkeeping."""
