@@ -15,9 +15,8 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from zeroclaw.errors import StoreRefused, StoreUnusable
 from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
@@ -31,7 +30,8 @@ READS_IN_A_ROW = 32
 FAST_STEPS = 2_000
 """SQLite VM steps allowed for a query on the event loop: some 150 rows, half a millisecond."""
 T = TypeVar("T")
-Read = Callable[[sqlite3.Connection], T]
+P = ParamSpec("P")
+Read = Callable[Concatenate[sqlite3.Connection, P], T]
 
 
 class Reader:
@@ -64,7 +64,7 @@ class Reader:
         """Wait for the thread to end; blocks, so never call it on the event loop."""
         self._thread.shutdown()
 
-    async def read_fast(self, read: Read[T]) -> T:
+    async def read_fast(self, read: Read[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a query on the event loop if it is short, else on the thread.
 
         Raises:
@@ -76,17 +76,17 @@ class Reader:
         try:
             if not self._stopping:
                 self._has_stepped = False
-                return read(self._connections[1])
+                return read(self._connections[1], *args, **kwargs)
         except (sqlite3.Error, OSError, OverflowError, TypeError, UnicodeEncodeError):
             pass  # too many steps, a lock (the thread waits for it), or an error the thread reports
-        return await self.read(read)
+        return await self.read(read, *args, **kwargs)
 
     def _abort_if_long(self) -> bool:
         """Abort a query at the second call: the step count carries over from earlier statements."""
         has_stepped, self._has_stepped = self._has_stepped, True
         return has_stepped
 
-    async def read(self, read: Read[T]) -> T:
+    async def read(self, read: Read[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a query on the thread.
 
         Raises:
@@ -98,7 +98,9 @@ class Reader:
             raise StoreUnusable(message)
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._thread, lambda: read(self._connections[0]))
+            return await loop.run_in_executor(
+                self._thread, lambda: read(self._connections[0], *args, **kwargs)
+            )
         except (sqlite3.Error, OSError) as error:
             raise unusable(error, self._directory / FILE_NAME) from error
         except (OverflowError, TypeError, UnicodeEncodeError) as error:
@@ -126,44 +128,38 @@ class StoreReads:
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Read one row, see `Rows.get`."""
-        return await self._reader.read_fast(partial(statements.get, kind=kind, key=key))
+        return await self._reader.read_fast(statements.get, kind, key)
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Read the rows that match, see `Rows.select`."""
-        return await self._reader.read_fast(partial(statements.select, query=query))
+        return await self._reader.read_fast(statements.select, query)
 
     async def count(self, query: Query) -> int:
         """Count the rows that match, see `Rows.count`."""
-        return await self._reader.read_fast(partial(statements.count, query=query))
+        return await self._reader.read_fast(statements.count, query)
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
         """Read a log, see `Logs.read`."""
         run = self._reader.read_fast if limit <= READS_IN_A_ROW else self._reader.read
-        return await run(
-            partial(statements.read_log, log=log, stream=stream, after=after, limit=limit)
-        )
+        return await run(statements.read_log, log, stream, after=after, limit=limit)
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
         """Read the newest entry, see `Logs.last`."""
-        return await self._reader.read_fast(partial(statements.last_entry, log=log, stream=stream))
+        return await self._reader.read_fast(statements.last_entry, log, stream)
 
     async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         """Read the names of a log's streams, see `Logs.streams`."""
-        return await self._reader.read(
-            partial(statements.streams, log=log, last=last, before=before)
-        )
+        return await self._reader.read(statements.streams, log, last=last, before=before)
 
     async def blob(self, digest: str) -> bytes | None:
         """Read a blob, see `Store.blob`."""
-        return await self._reader.read(partial(statements.blob, digest=digest))
+        return await self._reader.read(statements.blob, digest)
 
     async def blobs(self, *, put_before: datetime, limit: int = 1000) -> tuple[str, ...]:
         """Read the digests of older blobs, see `Store.blobs`."""
-        return await self._reader.read(
-            partial(statements.blobs, put_before=put_before, limit=limit)
-        )
+        return await self._reader.read(statements.blobs, put_before=put_before, limit=limit)
 
     async def used_bytes(self) -> int:
         """Return the size of the pages in use, see `Store.used_bytes`."""
