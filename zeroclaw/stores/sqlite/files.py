@@ -128,11 +128,13 @@ def drop_copies(directory: Path, before: datetime) -> int:
     Raises:
         OSError: One can't be deleted.
     """
-    copies = [*directory.glob(f"{FILE_NAME}.schema-*")]  # those that a kill cut off, too
-    old = [copy for copy in copies if copy.stat().st_mtime < before.timestamp()]
-    for copy in old:
-        copy.unlink(missing_ok=True)  # the sweep and an erasure may meet here
-    return len(old)
+    dropped = 0
+    for copy in directory.glob(f"{FILE_NAME}.schema-*"):  # those that a kill cut off, too
+        with suppress(FileNotFoundError):  # the sweep and an erasure may meet here
+            if copy.stat().st_mtime < before.timestamp():
+                copy.unlink()
+                dropped += 1
+    return dropped
 
 
 class Opened(Value):

@@ -309,6 +309,16 @@ async def test_an_erasure_removes_the_copies_of_older_schemas(tmp_path: Path) ->
         assert holding(tmp_path, b"the words") == []
 
 
+async def test_a_copy_that_is_gone_saves_no_other_from_an_erasure(tmp_path: Path) -> None:
+    """A sweep may delete it meanwhile, and a link may lead nowhere."""
+    gone, copy = (backup_path(tmp_path / FILE_NAME, number) for number in (1, 2))
+    gone.symlink_to(tmp_path / "nowhere")
+    copy.write_bytes(b"the words")
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(Delete(kind=RowKind.FORGETTING, key="person:ann")))
+    assert not copy.exists()
+
+
 async def test_old_copies_of_older_schemas_are_dropped(tmp_path: Path) -> None:
     """One that can't be deleted harms nothing."""
     clock = ManualClock()
