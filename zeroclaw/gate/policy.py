@@ -446,6 +446,10 @@ def wildcard(pattern: str) -> Matcher:
 
 def overlaps(first: str, second: str) -> bool:
     """Whether some text matches both patterns; takes time in the product of their lengths."""
+    # Most pairs differ before any star, and a model's path may have thousands of characters.
+    head, other = first.partition("*")[0], second.partition("*")[0]
+    if not (head.startswith(other) or other.startswith(head)):
+        return False
     # Processes both at once: `ends[j]` says whether the rest of `first` overlaps with `second[j:]`.
     stars = {at for at, char in enumerate(second) if char == "*"}
     ends = [False] * len(second) + [True]
