@@ -42,10 +42,6 @@ class Vocabulary(Value):
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
     arguments: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
-    def holders(self, role: str) -> tuple[str, ...]:
-        """Return the names of the people with a role."""
-        return tuple(name for name, roles in self.people.items() if role in roles)
-
 
 class Findings(Value):
     """The faults of names, each line with its key path."""
@@ -149,7 +145,7 @@ def people_today(statement: Statement, vocabulary: Vocabulary) -> tuple[str, ...
     for principal in statement.principals:
         kind, _, name = principal.partition(":")
         if kind == "role":
-            names += vocabulary.holders(name)
+            names += (person for person, roles in vocabulary.people.items() if name in roles)
         elif kind != "person" or name in vocabulary.people:
             names.append(name if kind == "person" else principal)
     return tuple(dict.fromkeys(names))

@@ -29,7 +29,6 @@ MAX_PARAMETERS = 100
 MAX_LEVELS = 20
 MAX_PARTS = 100
 MAX_NAME_CHARS = 200
-_ENDINGS = {"message/rfc822": "eml"}
 # Ways to hide text in a mail that web pages do not use; only machines would read it.
 _HIDES = re.compile(r"mso-hide:all|(?:opacity|max-height):0(?:\.0*)?(?:px|;|!|$)")
 
@@ -211,7 +210,7 @@ def _leaf(message: Message, start: int, end: int, choice: int, number: int) -> M
     size = _parameter(message, "size", "content-disposition")
     # Four characters of base64 are three bytes; line ends are ignored.
     estimate = (end - start) * (3 if encoding == "base64" else 4) // 4
-    extension = _ENDINGS.get(kind, kind.partition("/")[2][:12] or "bin")
+    extension = "eml" if kind == "message/rfc822" else kind.partition("/")[2][:12] or "bin"
     return MailPart(
         kind=kind,
         charset=_parameter(message, "charset", "content-type"),
