@@ -1,7 +1,6 @@
 """The control lane of a conversation: items that steer a running turn or come between turns."""
 
 from collections.abc import Callable, Container
-from datetime import datetime
 from functools import partial
 
 from zeroclaw.conversation.attachments import with_files_unread
@@ -43,7 +42,6 @@ class ControlLane:
         self._session = session
         self._approvals = ApprovalRequests(services, session.conversation)
         self._seen: set[str] = set()
-        self._edits: list[Item] = []
 
     async def watch(
         self, turn: TurnContext, open_approvals: Callable[[], Container[ApprovalId]], tell: Tell
@@ -70,18 +68,12 @@ class ControlLane:
             self._services.outbox.announce_written(transition.writes)
 
     async def take_edits(self, owner: Principal) -> tuple[tuple[Steered, ...], tuple[Write, ...]]:
-        """Return the person's own edits as messages of the running turn, after a batch.
+        """Return the person's own stored edits as messages of the running turn, after a batch.
 
-        These are all their edits that are stored by now, even if `watch` has not reached them yet.
+        All others stay in the lane until `between` notes them.
         """
-        for item in await self._items():
-            if isinstance(item.content, Amend | Withdraw) and item.id not in self._seen:
-                self._seen.add(item.id)
-                self._edits.append(item)
-        now = self._services.clock.now()
-
-        edits = [item for item in self._edits if item.principal.id == owner.id]
-        self._edits = [item for item in self._edits if item not in edits]
+        now, items = self._services.clock.now(), await self._items()
+        edits = [item for item in items if _is_edit(item) and item.principal.id == owner.id]
         steered = (
             Steered(
                 user=UserMessage(content=_wording(item), note="edited"),
@@ -120,12 +112,6 @@ class ControlLane:
             writes += (item_put(item, "joined") for item in message)
         return tuple(entries), tuple(writes)
 
-    def note_edits(self) -> tuple[tuple[Noted, ...], tuple[Write, ...]]:
-        """Return edits that joined no batch as notes for the history, at the turn's end."""
-        now, edits, self._edits = self._services.clock.now(), self._edits, []
-        noted = tuple(_noted(item, now) for item in edits)
-        return noted, tuple(item_put(item, "joined") for item in edits)
-
     async def _items(self) -> tuple[Item, ...]:
         conversation = self._session.conversation
         items = INBOX.all(self._services.store, conversation=conversation, state="control")
@@ -162,7 +148,7 @@ class ControlLane:
             case ApprovalAnswered() | Revoked():
                 await tell(await self._afterwards(item))
             case Amend() | Withdraw():
-                self._edits.append(item)
+                pass  # for `take_edits` or `between`
             case _:
                 message = f"the item `{item.id}` is in the wrong lane"
                 raise ValueError(message)
@@ -184,7 +170,13 @@ class ControlLane:
                 )
                 return replace(self._answered(item), audited=(entry,))
             case Amend() | Withdraw():
-                noted = _noted(item, self._services.clock.now())
+                noted = Noted(
+                    text=_wording(item),
+                    why="edited",
+                    at=self._services.clock.now(),
+                    untrusted=_origins(item),
+                    by=item.principal.id,
+                )
                 return Transition(
                     point=DurablePoint.HOUSEKEEPING,
                     journal=(noted,),
@@ -239,10 +231,8 @@ def _has_files(message: PersonMessage) -> bool:
     return message.not_taken > 0 or not all(attachment.quoted for attachment in message.attachments)
 
 
-def _noted(item: Item, at: datetime) -> Noted:
-    return Noted(
-        text=_wording(item), why="edited", at=at, untrusted=_origins(item), by=item.principal.id
-    )
+def _is_edit(item: Item) -> bool:
+    return isinstance(item.content, Amend | Withdraw)
 
 
 def _origins(item: Item) -> tuple[Source, ...]:

@@ -19,7 +19,6 @@ from zeroclaw.text.escape import is_visible
 from zeroclaw.turn import batch
 from zeroclaw.turn.approvals import ApprovalRequests
 from zeroclaw.turn.context import Failure, TurnContext, as_note
-from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import TurnFinished
 from zeroclaw.turn.loop import LoopResult
 from zeroclaw.turn.receipts import ReceiptLookup
@@ -31,13 +30,10 @@ from zeroclaw.value import replace
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
 
 
-async def finish(
-    turn: TurnContext, controls: ControlLane, result: LoopResult, draft: DraftHandle
-) -> None:
+async def finish(turn: TurnContext, result: LoopResult, draft: DraftHandle) -> None:
     """Record the end, and return once its text is delivered or refused."""
     services, done, opened = turn.services, result.done, turn.opened
     fills, audited = await _fills(turn, done)
-    notes, item_writes = controls.note_edits()
     finished = TurnFinished(
         reason=done.reason,
         usage=done.usage,
@@ -55,9 +51,9 @@ async def finish(
     notices = _failure_notices(turn, done) if state == "failed" and not is_reported else ()
     transition = Transition(
         point=DurablePoint.FINISHED,
-        journal=(finished, *notes),
+        journal=(finished,),
         audited=audited,
-        writes=(item_put(turn.row.item, state), *item_writes, *result.writes, *notices),
+        writes=(item_put(turn.row.item, state), *result.writes, *notices),
     )
     final, answer = await _end(turn, result, transition, draft)
     services.budget.close(opened.turn)

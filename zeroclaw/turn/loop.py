@@ -58,27 +58,22 @@ class TurnLoop:
     """
 
     def __init__(
-        self,
-        turn: TurnContext,
-        controls: ControlLane,
-        draft: DraftHandle,
-        on_parked: Callable[[], Awaitable[None]],
+        self, turn: TurnContext, draft: DraftHandle, on_parked: Callable[[], Awaitable[None]]
     ) -> None:
         """Begin with no task running.
 
         Args:
             turn: The turn to run.
-            controls: Its control lane.
             draft: As above.
             on_parked: Called whenever a step leaves the turn parked.
         """
         self._turn = turn
         self._services, self._session, self._opened = turn.services, turn.session, turn.opened
-        self._controls = controls
+        self._controls = ControlLane(turn.services, turn.session)
         self.draft = draft
         self._on_parked = on_parked
         self._queue: asyncio.Queue[Transition] = asyncio.Queue(MAX_WAITING)
-        self._tasks = EffectExecutor(turn, controls, self._queue.put)
+        self._tasks = EffectExecutor(turn, self._controls, self._queue.put)
         self._started: list[tuple[asyncio.Task[None], ActionId | None]] = []
         self._state: State | None = None
         self._counted = NO_USAGE

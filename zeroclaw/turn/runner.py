@@ -332,8 +332,7 @@ class TurnRunner:
                 reply_to=row.reply_to,
             )
         )
-        controls = ControlLane(services, session)
-        loop = TurnLoop(turn, controls, draft, self._on_parked)
+        loop = TurnLoop(turn, draft, self._on_parked)
         self._running[opened.turn] = loop
         if halted := services.halted_by(opened.at if resumed else None):
             # A halt ends running turns; this one was about to run, so the halt did not include it.
@@ -342,7 +341,7 @@ class TurnRunner:
             first = first or AbortRequested(cause="revoked", by=revoked)
         try:
             result = await loop.drive(state, effects, first=first)
-            await finish(turn, controls, result, draft)
+            await finish(turn, result, draft)
         finally:
             del self._running[opened.turn]
             if draft.begin_close() is None:  # a platform call is under way
