@@ -30,20 +30,6 @@ CONFIGURATION = catalogue.BY_CONFIGURATION.en
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
-class Contact(Value):
-    """A sender id on a channel, under which a person can be reached.
-
-    Attributes:
-        person: The person, as `Principal.id`.
-        language: Their language.
-    """
-
-    person: str
-    channel: str
-    sender: str
-    language: Language = "en"
-
-
 class Person(Value, stored_as="Known"):
     """An operator's decision about a person.
 
@@ -313,8 +299,8 @@ class People:
             language=self.language_of(id_),
         )
 
-    def contacts(self, names: Iterable[str]) -> tuple[Contact, ...]:
-        """Return the contacts of the people that a policy names, then the local channels.
+    def contacts(self, names: Iterable[str]) -> tuple[Principal, ...]:
+        """Return the people that a policy names, under each id that they have; local channels last.
 
         Args:
             names: `role:operator`, `person:ann`, or a principal without a name, `telegram:7`.
@@ -334,33 +320,24 @@ class People:
             *(id_ for id_ in nameless if identity_parts(id_)[0] in self._allowed),
             *(row.id for row in paired),
         )
-        found = {
-            identity: self._principal_id(identity)
-            for identity in identities
-            if not self.is_revoked(identity)
-        }
-        for channel in () if wanted.isdisjoint(_LOCAL) else self.local:
-            found.setdefault(f"{channel}:{OPERATOR}", f"person:{OPERATOR}")
+        reachable = (identity for identity in identities if not self.is_revoked(identity))
+        channels = () if wanted.isdisjoint(_LOCAL) else self.local
+        local = (f"{channel}:{OPERATOR}" for channel in channels)
         return tuple(
-            Contact(
-                person=person,
-                channel=identity_parts(identity)[0],
-                sender=identity_parts(identity)[1],
-                language=self.language_of(person),
-            )
-            for identity, person in found.items()
+            self.principal(channel, Sender(id=sender, verified=True))
+            for channel, sender in map(identity_parts, dict.fromkeys((*reachable, *local)))
         )
 
-    def operators(self) -> tuple[Contact, ...]:
-        """Return the contacts of operators: people first, then the local channels."""
+    def operators(self) -> tuple[Principal, ...]:
+        """Return the operators under each of their ids: people first, then the local channels."""
         return self.contacts((f"role:{OPERATOR}",))
 
     def can_be_reached(self, channels: Iterable[str]) -> bool:
         """Whether an admitted operator can be reached on one of these channels, except local ones."""
         far = frozenset(channels) - frozenset(self.local)
         return any(
-            contact.channel in far and self.admits(contact.channel, contact.sender)
-            for contact in self.operators()
+            operator.channel in far and self.identified(operator.identity) is not None
+            for operator in self.operators()
         )
 
     def _is_allowed(self, identity: str) -> bool:

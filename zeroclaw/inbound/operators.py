@@ -28,7 +28,7 @@ from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.gate.approval import is_same_person
 from zeroclaw.inbound.context import InboundContext, Plan
-from zeroclaw.inbound.identity import Contact, People
+from zeroclaw.inbound.identity import People
 from zeroclaw.store import Commit, DurablePoint, Put, Reads, readable
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized, translated
@@ -40,7 +40,7 @@ class Operators(Struct, eq=False):
     """Finds the chats of operators on the channels that are up.
 
     Attributes:
-        people: The contacts of operators and approvers.
+        people: Finds operators and approvers.
         channel_of: Returns a channel that can send, by name.
         settings: The current approvers, and whether the requester of a call may approve it.
         may_approve: Whether a person may answer requests about a tool now.
@@ -98,7 +98,7 @@ class Operators(Struct, eq=False):
             but: The key of an address that is left out.
             but_channel: The name of a channel that is left out.
         """
-        others = (contact for contact in self.people.operators() if contact.channel != but_channel)
+        others = (person for person in self.people.operators() if person.channel != but_channel)
         reached = self._reached(others)
         return self._best(tuple(reader for reader in reached if reader.address.key() != but))
 
@@ -119,9 +119,9 @@ class Operators(Struct, eq=False):
         self, principal: Principal, tool: str, *, may_answer: bool
     ) -> tuple[Reader, ...]:
         return self._reached(
-            contact
-            for contact in self.people.contacts(self.settings.config.approvals.approvers)
-            if (person := self.people.identified(f"{contact.channel}:{contact.sender}")) is not None
+            person
+            for named in self.people.contacts(self.settings.config.approvals.approvers)
+            if (person := self.people.identified(named.identity)) is not None
             and self.may_approve(person, tool)
             and (may_answer or not is_same_person(person, principal))
         )
@@ -130,18 +130,18 @@ class Operators(Struct, eq=False):
         far = tuple(reader for reader in reached if reader.address.channel not in self.people.local)
         return far or reached[:1]
 
-    def _reached(self, contacts: Iterable[Contact]) -> tuple[Reader, ...]:
+    def _reached(self, people: Iterable[Principal]) -> tuple[Reader, ...]:
         found: dict[str, Reader] = {}
-        for contact in contacts:
-            channel = self.channel_of(contact.channel)
+        for person in people:
+            channel = self.channel_of(person.channel)
             if channel is None:
                 continue
             # An adapter that fails here reaches no chat, but does not stop the turn.
             address = call_now(
-                lambda channel=channel, contact=contact: channel.direct_address(contact.sender)
+                lambda channel=channel, person=person: channel.direct_address(person.sender)
             )
             if isinstance(address, Address):
-                found[address.key()] = Reader(address=address, language=contact.language)
+                found[address.key()] = Reader(address=address, language=person.language)
         return tuple(found.values())
 
 

@@ -13,12 +13,12 @@ from tests.fakes.memory_store import put_a_page_before
 from tests.fakes.scripted_model import POKE, Answer, says
 from zeroclaw.config.model import BudgetSettings, PriceSettings, ProviderSettings
 from zeroclaw.conversation.inbox import INBOX, item_put
+from zeroclaw.envelope import Principal
 from zeroclaw.errors import StreamBroken
 from zeroclaw.gate.policy import Statement
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.host.answers import UsageReport, Used
 from zeroclaw.inbound.commands.registry import COMMANDS, menu_of
-from zeroclaw.inbound.identity import Contact
 from zeroclaw.limits.usage import MAX_DAYS, first_day
 from zeroclaw.message import Usage
 from zeroclaw.provider import Finished, TextDelta, UsageReported
@@ -275,9 +275,9 @@ async def test_a_retry_makes_no_tool_call_that_its_person_may_not_make(world: Wo
 # --- menus ----------------------------------------------------------------------------------------
 
 SEATS = (
-    Contact(person="person:ada", channel="chat", sender="7"),
-    Contact(person="person:ada", channel="other", sender="8"),
-    Contact(person="person:bo", channel="chat", sender="7"),
+    Principal(id="person:ada", roles=frozenset(), channel="chat", sender="7"),
+    Principal(id="person:ada", roles=frozenset(), channel="other", sender="8"),
+    Principal(id="person:bo", roles=frozenset(), channel="chat", sender="7"),
 )
 DENY_FORGET = Statement(
     id="no-forget", effect="deny", principals=("anyone",), actions=("command:forget",)

@@ -26,7 +26,7 @@ from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.reports import StatusCommand, context_window, usage
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Contact, LanguageChoice
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, LanguageChoice
 from zeroclaw.inbound.live_config import halt_put, switched
 from zeroclaw.limits.budget import UsageBudget
 from zeroclaw.store import Reads, RowKind, Write
@@ -316,20 +316,20 @@ async def _whoami(invocation: Invocation) -> Reply:
 # --- the menu ------------------------------------------------------------------------------------
 
 
-def menu_of(channel: str, policy: PolicySet, operators: Iterable[Contact], now: datetime) -> Menu:
+def menu_of(channel: str, policy: PolicySet, operators: Iterable[Principal], now: datetime) -> Menu:
     """Return the menu of a channel: the commands that the policy lets its people use.
 
     Args:
         channel: Its name.
         policy: The policy in force.
-        operators: The operators' contacts, on any channel.
+        operators: The operators, under each of their ids.
         now: For statements that hold only at some times.
     """
     return Menu(
         everyone=_entries(channel, frozenset(), policy, now),
         operators=_entries(channel, frozenset({OPERATOR}), policy, now),
         operator_senders=tuple(
-            dict.fromkeys(contact.sender for contact in operators if contact.channel == channel)
+            dict.fromkeys(person.sender for person in operators if person.channel == channel)
         ),
         ask={language: catalogue.DOES_ASK.to(language) for language in LANGUAGES},
         typed={language: catalogue.TYPED_BEHIND_A_COMMAND.to(language) for language in LANGUAGES},
