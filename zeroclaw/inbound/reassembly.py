@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from zeroclaw.conversation.inbox import INBOX, Fragment, Item, PersonMessage
+from zeroclaw.conversation.inbox import INBOX, Fragment, Item, PersonMessage, Stop
 from zeroclaw.conversation.message_text import first_id, fragment_of
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Pressed, Principal, Said
 from zeroclaw.host.clock import wait_at_most
@@ -175,7 +175,7 @@ class Reassembly(Struct, eq=False):
             items = items_of_next_turn(rows)
             if items and (_collects(items[0]) or fragment_of(items[0]) is not None):
                 rows = await self._queued(conversation, MAX_COLLECTED + MAX_FRAGMENTS)
-                items = items_of_next_turn(rows)
+                items = items_of_next_turn(rows, await self._stops(conversation))
             wait_s = self._wait_s(items, self.context.clock.now())
             if not is_wanted():
                 break
@@ -198,6 +198,11 @@ class Reassembly(Struct, eq=False):
             INBOX.where(conversation=conversation, state="queued", limit=limit)
         )
 
+    async def _stops(self, conversation: ConversationId) -> tuple[ItemId, ...]:
+        """Return the stops that wait for the next turn: it takes nothing written after them."""
+        controls = INBOX.all(self.context.store, conversation=conversation, state="control")
+        return tuple([item.id async for item in controls if isinstance(item.content, Stop)])
+
     def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:
         """Return for how long one more message, or fragment, may still join."""
         rest_s = max(map(self.remaining_s, set(map(first_id, items))), default=0.0)
@@ -217,23 +222,25 @@ def _sender_key(envelope: Envelope) -> Key:
     return envelope.address.key(), envelope.sender.id, group
 
 
-def items_of_next_turn(rows: Sequence[Row]) -> tuple[Item, ...]:
+def items_of_next_turn(rows: Sequence[Row], stops: Sequence[ItemId] = ()) -> tuple[Item, ...]:
     """Return the oldest item, and the items that are answered with it, in order.
 
-    Those are the other fragments of its message, and the items directly after it that it collects.
+    Those are the other fragments of its message, and the items directly after it that it collects,
+    up to a stop.
     """
     items = [INBOX.of(row) for row in rows]
-    collected = items[: _collected(items)]
+    collected = items[: _collected(items, stops)]
     messages = set(map(first_id, collected))
     return (*collected, *(item for item in items[len(collected) :] if first_id(item) in messages))
 
 
-def _collected(items: Sequence[Item]) -> int:
+def _collected(items: Sequence[Item], stops: Sequence[ItemId]) -> int:
     """Return how many of the first items are answered together; at least one."""
     for count, item in enumerate(items[:MAX_COLLECTED]):
         first = items[0]
         is_same = item.principal.id == first.principal.id and item.address == first.address
-        if count and not (is_same and _collects(item) and _collects(first)):
+        is_before = not any(first.id < stop < item.id for stop in stops)
+        if count and not (is_same and is_before and _collects(item) and _collects(first)):
             return count
     return min(len(items), MAX_COLLECTED)
 

@@ -141,6 +141,19 @@ async def test_a_stop_while_messages_are_collected_ends_their_turn(world: World)
         assert await house.states() == ["stopped", "answered"]
 
 
+async def test_a_message_written_after_a_stop_is_answered(world: World) -> None:
+    """A stop is about what was written before it, even within one window (P1)."""
+    busy(world, "collect")
+    world.model.will((asyncio.Event(), *says("to milk")), says("to rice"))
+    async with world.running() as house:
+        await house.say("milk")
+        await house.say("/stop")
+        await house.say("rice")
+        await house.advance(WINDOW_S)
+        assert house.texts() == ["_Stopped by Ada._", "to rice"]
+        assert sorted(await house.states()) == ["answered", "answered", "stopped"]
+
+
 async def test_a_halt_holds_collected_messages(world: World) -> None:
     """It waits for `/resume` like everything else, and is answered then (P1)."""
     busy(world, "collect")
