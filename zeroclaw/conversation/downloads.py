@@ -79,15 +79,9 @@ class MessagesForModel(Value):
     files: tuple[FilePart, ...] = ()
 
 
-class FetchFailed(Value):
-    """The reason why a file could not be fetched; `why` completes a sentence."""
-
-    why: str
-
-
-STOPPED = FetchFailed(why="the answer was stopped before it came")
-STORE_FULL = FetchFailed(
-    why="there is no room for files now: what is kept has reached its bound on the disk"
+STOPPED = Rejected(reason="the answer was stopped before it came")
+STORE_FULL = Rejected(
+    reason="there is no room for files now: what is kept has reached its bound on the disk"
 )
 
 
@@ -205,7 +199,7 @@ class Downloads(Value):
         return tuple([row async for row in ATTACHMENTS.all(self.store, place=item.id)])
 
     async def _record(
-        self, fence: Fence, item: Item, place: int, file: Attachment, result: bytes | FetchFailed
+        self, fence: Fence, item: Item, place: int, file: Attachment, result: bytes | Rejected
     ) -> AttachmentRow | None:
         """Commit the outcome of a file; return None if its message no longer waits."""
         row = AttachmentRow(
@@ -217,8 +211,8 @@ class Downloads(Value):
             at=self.clock.now(),
         )
         blob: tuple[PutBlob, ...] = ()
-        if isinstance(result, FetchFailed):
-            row = replace(row, failed=result.why)
+        if isinstance(result, Rejected):
+            row = replace(row, failed=result.reason)
         else:
             row = await asyncio.to_thread(self._with_facts, row, result)
             blob = (PutBlob(digest=row.digest, body=result),)
@@ -264,7 +258,7 @@ class Downloads(Value):
         free_bytes: int,
         wakeup: asyncio.Event,
         is_wanted: Callable[[], bool],
-    ) -> bytes | FetchFailed | None:
+    ) -> bytes | Rejected | None:
         """Fetch a file; `STOPPED` if its turn is stopped first, None if no turn should start."""
         channel = item.address.channel
         async with asyncio.TaskGroup() as group:
@@ -279,7 +273,7 @@ class Downloads(Value):
 
     async def _wait_until_ended(
         self, item: Item, wakeup: asyncio.Event, is_wanted: Callable[[], bool]
-    ) -> FetchFailed | None:
+    ) -> Rejected | None:
         """Wait until the turn of this item is stopped, or no longer wanted."""
         while True:
             wakeup.clear()
@@ -292,7 +286,7 @@ class Downloads(Value):
 
     async def _fetch(
         self, channel: str, attachment: Attachment, free_bytes: int
-    ) -> bytes | FetchFailed:
+    ) -> bytes | Rejected:
         max_bytes = min(self.settings.max_bytes, free_bytes)
         if attachment.size_bytes is not None and attachment.size_bytes > max_bytes:
             return self._too_large(attachment.size_bytes, free_bytes)
@@ -308,16 +302,16 @@ class Downloads(Value):
                 case Delivered(value=body):
                     is_small = len(body) <= max_bytes
                     return body if is_small else self._too_large(len(body), free_bytes)
-                case Rejected(reason=reason):
-                    return FetchFailed(why=reason)
+                case Rejected():
+                    return outcome
                 case Unknown(reason=reason, broken=True):
-                    return FetchFailed(why=f"a fault in the channel's own code, it {reason}")
+                    return Rejected(reason=f"a fault in the channel's own code, it {reason}")
                 case Unreachable(reason=reason, retry_after_s=minimum_s):
                     pause_s = max(BACK_OFF.wait_s(tried), minimum_s or 0.0)
                 case Unknown(reason=reason):
                     pause_s = BACK_OFF.wait_s(tried)
             if tried == TRIES or self.clock.monotonic() + pause_s > ends_at:
-                return FetchFailed(why=f"{reason} (tried {counted(tried, 'time')})")
+                return Rejected(reason=f"{reason} (tried {counted(tried, 'time')})")
             await self.clock.sleep(pause_s)
 
     async def _try(
@@ -328,16 +322,14 @@ class Downloads(Value):
             return Unreachable(reason=f"`{channel}` is not connected")
         return await account.fetch(attachment, max_bytes=max_bytes, timeout_s=remaining_s)
 
-    def _too_large(self, size_bytes: int, free_bytes: int) -> FetchFailed:
-        max_bytes = self.settings.max_bytes
-        if size_bytes > max_bytes:
-            return FetchFailed(
-                why=f"it is larger than {counted(max_bytes, 'byte')}, the most for one file"
-            )
-        of_all = counted(self.settings.max_message_bytes, "byte")
-        return FetchFailed(
-            why=f"all files of one message may have {of_all}, and {free_bytes:,} are left"
-        )
+    def _too_large(self, size_bytes: int, free_bytes: int) -> Rejected:
+        most, of_all = self.settings.max_bytes, self.settings.max_message_bytes
+        if size_bytes > most:
+            why = f"it is larger than {counted(most, 'byte')}, the most for one file"
+            return Rejected(reason=why)
+        bound = counted(of_all, "byte")
+        why = f"all files of one message may have {bound}, and {free_bytes:,} are left"
+        return Rejected(reason=why)
 
 
 def _encoded(file: FilePart, body: bytes) -> bytes:
