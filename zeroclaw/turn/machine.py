@@ -176,9 +176,7 @@ def _asking(state: Thinking | Streaming, event: signals.Event) -> Step:
         case signals.RequestSent():  # sent again if the answer does not contain the text on screen
             is_again = isinstance(state, Streaming) and state.has_begun
             return Streaming(progress=state.progress, shown="" if is_again else state.shown), ()
-        case signals.TextArrived() | signals.ResponseReceived() | signals.StreamCut() if isinstance(
-            state, Streaming
-        ):
+        case _ if isinstance(state, Streaming):
             return _streaming(state, event)
         case _:
             return state, ()
@@ -231,22 +229,15 @@ def _compact(progress: Progress, cause: CompactionCause, shown: str = "") -> Ste
 
 
 def _compacting(state: Compacting, event: signals.Event) -> Step:
-    match event:
-        case entries.Compacted():
-            progress = add_usage(state, event.usage).progress
-            if state.cause == "asked":
-                return answered_by_runtime(
-                    catalogue.COMPACTED_NOW.to(progress.language), progress.usage
-                )
-            return _ask(progress, state.shown)
-        case signals.CompactionFailed(text=reason, usage=usage):
-            progress = add_usage(state, usage).progress
-            if state.cause == "asked":
-                return answered_by_runtime(reason, progress.usage)
-            # The next request is cut instead, so the conversation continues (K13).
-            return _ask(progress, state.shown)
-        case _:
-            return state, ()
+    if not isinstance(event, entries.Compacted | signals.CompactionFailed):
+        return state, ()
+    progress = add_usage(state, event.usage).progress
+    if state.cause != "asked":
+        # After a failure the next request is cut, so the conversation continues (K13).
+        return _ask(progress, state.shown)
+    is_done = isinstance(event, entries.Compacted)
+    text = catalogue.COMPACTED_NOW.to(progress.language) if is_done else event.text
+    return answered_by_runtime(text, progress.usage)
 
 
 # --- calling tools -------------------------------------------------------------------------------

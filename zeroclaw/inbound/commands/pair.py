@@ -10,7 +10,6 @@ A PERSON is `ann` or `person:ann` of the configuration, or `<channel>:<sender id
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Literal, get_args
 
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import chosen_name, labelled
@@ -26,9 +25,6 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Struct, replace
 
-Action = Literal["list", "approve", "deny", "revoke"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
-
 
 class PairCommand(Struct, eq=False):
     """Plans `pair`; the caller has checked that the person may use it."""
@@ -40,16 +36,15 @@ class PairCommand(Struct, eq=False):
         """Return the effect of `pair`; it lists people only in private chats."""
         language = invocation.language
         verb, _, rest = invocation.command.rest.strip().partition(" ")
-        action = next((action for action in ACTIONS if action == (verb.lower() or "list")), None)
         target = rest.strip()
-        match action:
-            case "list" if not invocation.address.direct:
+        match verb.lower():
+            case "" | "list" if not invocation.address.direct:
                 return Reply(text=catalogue.PAIR_LIST_IN_PRIVATE.to(language))
-            case "list":
+            case "" | "list":
                 now = self.context.clock.now()
                 return Reply(text=await listed(self.context.store, now, language))
-            case "approve" | "deny" if target:
-                return await self._answer(invocation, target, yes=action == "approve")
+            case "approve" | "deny" as verdict if target:
+                return await self._answer(invocation, target, yes=verdict == "approve")
             case "revoke" if target:
                 return await self._revoke(invocation, target)
             case _:
