@@ -1,37 +1,26 @@
-"""The tasks of a running turn: each performs one effect, and reports its outcome as a transition.
+"""The tasks of a running turn: each performs one effect, and returns its outcome as a transition.
 
 A task writes nothing to the conversation itself; the transition carries the entries and writes that
-must be stored together with its event.
+must be stored together with its event. Only a request to the model tells the turn of several.
 """
-
-import asyncio
-import hashlib
-from collections.abc import Mapping
 
 from zeroclaw.context.history import files_of
 from zeroclaw.context.tokens import of_message
-from zeroclaw.delivery.rows import FilePost, notice_row, outbox_row
-from zeroclaw.envelope import ActionId
-from zeroclaw.gate.approval import to_put
 from zeroclaw.gate.conditions import facts_of
-from zeroclaw.gate.verdict import Stopped
-from zeroclaw.message import ToolCall, ToolMessage, Usage
+from zeroclaw.message import ToolMessage, Usage
 from zeroclaw.provider import ModelRequest
-from zeroclaw.store import DurablePoint, PutBlob, Reads, Write
+from zeroclaw.store import DurablePoint, Reads
 from zeroclaw.text import catalogue
-from zeroclaw.tool import ToolFile
-from zeroclaw.turn import batch, entries, loop_detection, signals
+from zeroclaw.turn import entries, loop_detection, signals
 from zeroclaw.turn.compactor import compact
 from zeroclaw.turn.context import TurnContext, as_note
 from zeroclaw.turn.control import ControlLane
-from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.machine import limit_warning
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
-from zeroclaw.turn.results import CallEnd
-from zeroclaw.turn.session import NOTHING, Tell, Transition
+from zeroclaw.turn.session import Tell, Transition
 from zeroclaw.turn.states import Calling, CompactionCause, Progress
-from zeroclaw.turn.tool_calls import ToolCalls, refusal_result
+from zeroclaw.turn.tool_calls import ToolCalls
 from zeroclaw.value import replace
 
 
@@ -43,7 +32,7 @@ class EffectExecutor:
     """
 
     def __init__(self, turn: TurnContext, controls: ControlLane, tell: Tell) -> None:
-        """Work for one turn; report each transition through `tell`."""
+        """Work for one turn; pass what a request tells on through `tell`."""
         services, session = turn.services, turn.session
         self._turn = turn
         self._services, self._session, self._opened = services, session, turn.opened
@@ -57,20 +46,21 @@ class EffectExecutor:
 
     async def ask(self, number: int) -> None:
         """Compose a request from the history and stream its answer, unless a budget is used up."""
-        if await self._is_spent():
+        if (spent := await self._spent()) is not None:
+            await self._tell(spent)
             return
         await self.receipts.refresh()
         model_call = ModelCall(turn=self._turn, lookup=self.receipts.lookup, tell=self._report)
         await model_call.ask(number, self._request)
 
-    async def _is_spent(self) -> bool:
-        """Whether a budget is used up; if so, tell the turn before it asks a model."""
+    async def _spent(self) -> Transition | None:
+        """Return the end of a turn that has used up a budget, before it asks a model; else None."""
         principal, conversation = self._opened.principal, self._session.conversation
         limit = await self._services.budget.exceeded(principal, conversation)
-        if limit is not None:
-            event = signals.BudgetReached(text=limit.to(self._turn.language))
-            await self._tell(Transition(events=(event,)))
-        return limit is not None
+        if limit is None:
+            return None
+        event = signals.BudgetReached(text=limit.to(self._turn.language))
+        return Transition(events=(event,))
 
     async def _request(self) -> ModelRequest:
         session = self._session
@@ -124,128 +114,16 @@ class EffectExecutor:
                 pass
         await self._tell(transition)
 
-    async def compact(self, cause: CompactionCause) -> None:
+    async def compact(self, cause: CompactionCause) -> Transition:
         """Replace older messages by a summary if possible, unless a budget is used up."""
-        if await self._is_spent():
-            return
+        if (spent := await self._spent()) is not None:
+            return spent
         await self.receipts.refresh()
-        await self._tell(await compact(self._turn, self.calls, cause))
+        return await compact(self._turn, self.calls, cause)
 
-    # --- the gate ------------------------------------------------------------------------------
+    # --- the results ---------------------------------------------------------------------------
 
-    async def gate_batch(self, calls: tuple[ToolCall, ...]) -> None:
-        """Gate a batch; its verdicts, rows and approval requests are one commit.
-
-        Without approval requests, the commit of the calls that start includes it.
-        """
-        gated = await self.calls.gate(calls)
-        entry = entries.Gated(verdicts=gated.verdicts, at=self._services.clock.now())
-        await self._tell(
-            Transition(
-                events=(entry,),
-                point=None if gated.starts else DurablePoint.GATED,
-                journal=(entry,),
-                audited=gated.audited,
-                writes=(*gated.writes, *map(to_put, gated.approvals)),
-            )
-        )
-
-    # --- the calls -----------------------------------------------------------------------------
-
-    async def check(self, slots: Mapping[ActionId, batch.Slot]) -> None:
-        """Check calls for the last time; all starts are recorded before the first call runs."""
-        *others, last = slots.items()
-        async with asyncio.TaskGroup() as group:
-            checks = [group.create_task(self._check(*slot)) for slot in others]
-            last_check = await self._check(*last)  # usually the only call, so it needs no task
-        self.calls.gated_in = self.calls.as_gated = None
-        transition = NOTHING
-        for check in checks:
-            transition = transition.then(check.result())
-        await self._tell(transition.then(last_check))
-
-    async def _check(self, action: ActionId, slot: batch.Slot) -> Transition:
-        """Return the start of a call, or its end if it may not run after all."""
-        call = slot.call
-        frozen = await self._turn.frozen(action)
-        verdict, writes = await self.calls.check(frozen, call, slot.approval)
-        if isinstance(verdict, Stopped) and slot.started:
-            # An earlier process started it.
-            return await self._unknown(action, call)
-        if isinstance(verdict, Stopped):
-            text = f"`{call.name}` did not run: {verdict.reason}"
-            for_people = catalogue.CALL_DID_NOT_RUN.to(
-                self._turn.language, tool=call.name, why=verdict.for_people
-            )
-            refusal = refusal_result(
-                self._services, frozen, text, outcome="denied", by=verdict.by, for_people=for_people
-            )
-            return self._end_call(refusal)
-        started = entries.CallStarted(action=action, at=self._services.clock.now())
-        return Transition(
-            events=(started,), point=DurablePoint.CALL_STARTED, journal=(started,), writes=writes
-        )
-
-    async def run(self, action: ActionId) -> None:
-        """Run a call that was cleared."""
-        await self._tell(self._end_call(await self.calls.run(action)))
-
-    async def unknown(self, action: ActionId, call: ToolCall) -> None:
-        """Record a call whose outcome a restart lost, for the model and for the operators (P3)."""
-        await self._tell(await self._unknown(action, call))
-
-    async def _unknown(self, action: ActionId, call: ToolCall) -> Transition:
-        for_people = catalogue.CALL_MAY_HAVE_RUN.to(self._turn.language, tool=call.name)
-        principal = self._opened.principal
-        line = catalogue.MAY_HAVE_RUN.about(
-            tool=call.name, who=principal.label, where=self._turn.address.channel
-        )
-        notice = notice_row(self._services.ids.ulid(), line)
-        refusal = refusal_result(
-            self._services,
-            await self._turn.frozen(action),
-            batch.MAY_HAVE_RUN,
-            outcome="unknown",
-            by="restart",
-            for_people=for_people,
-        )
-        return replace(self._end_call(refusal), writes=(notice,))
-
-    def _end_call(self, end: CallEnd) -> Transition:
-        """Return the transition of a call's end, with all records of it."""
-        finished, conversation = end.finished, self._session.conversation
-        writes: list[Write] = []
-        if end.blob is not None:
-            trusted = not finished.untrusted
-            row = kept_put(conversation, end.blob, finished.at, self._opened.turn, trusted=trusted)
-            writes += (end.blob, row)
-        for file in end.files:
-            writes += self._sent(file)
-        return Transition(
-            events=(finished,),
-            point=DurablePoint.CALL_FINISHED,
-            journal=(finished,),
-            audited=(end.audited,),
-            writes=tuple(writes),
-        )
-
-    def _sent(self, file: ToolFile) -> tuple[Write, Write]:
-        """Return the writes that send a file to the chat: its blob, and its outbox row."""
-        blob = PutBlob(digest=hashlib.sha256(file.content).hexdigest(), body=file.content)
-        post = FilePost(
-            address=self._turn.address,
-            name=file.name,
-            media_type=file.media_type,
-            digest=blob.digest,
-            size_bytes=len(file.content),
-            turn=self._opened.turn,
-            caption=file.caption,
-            reply_to=self._turn.row.reply_to,
-            language=self._turn.language,
-        )
-        return blob, outbox_row(self._services.ids.ulid(), post, self._session.conversation)
-
-    async def append(self, results: tuple[ToolMessage, ...], progress: Progress) -> None:
+    async def append(self, results: tuple[ToolMessage, ...], progress: Progress) -> Transition:
         """Append the results of a batch, together with edits that arrived meanwhile.
 
         If the model is asked again, the person's new messages join too; else they would get no answer.
@@ -280,7 +158,7 @@ class EffectExecutor:
                 writes=(*edit_writes, *notices, *joined),
             )
 
-        await self._tell(Transition(plan=plan))
+        return Transition(plan=plan)
 
     def _judged(self, complete: entries.BatchAppended) -> entries.BatchAppended:
         """Return the entry of a batch with the verdict on repeated calls (S4-04)."""

@@ -7,7 +7,8 @@ everything that still runs for the turn.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal, assert_never
 
 from zeroclaw.context.tokens import of_text
@@ -196,45 +197,50 @@ class TurnLoop:
 
     # One branch for each effect; none of them decides anything.
     def _perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:  # noqa: C901
-        tasks = self._tasks
+        tasks, start = self._tasks, partial(self._start, group, effect)
         match effect:
             case signals.SendRequest(request=request):
-                self._start(group, tasks.ask(request))
+                start(partial(tasks.ask, request))
             case signals.ShowText(text=text, is_last=is_last):
                 self.draft.show(tasks.receipts.without_receipts(text), is_last=is_last)
             case signals.GateBatch(calls=calls):
                 # People read the text while the turn waits; the card of a request comes below it.
                 self.draft.demand_messages()
-                self._start(group, self._gate(calls))
+                start(partial(self._gate, calls))
             case signals.AwaitAnswers():
                 self.draft.demand_messages(is_read_now=True)
             case signals.CheckCalls(actions=actions):
-                self._start(group, tasks.check({action: self._slot(action) for action in actions}))
+                slots = {action: self._slot(action) for action in actions}
+                start(partial(tasks.calls.check, slots))
             case signals.RunCall(action=action):
-                self._start(group, tasks.run(action), action)
+                start(partial(tasks.calls.run, action))
             case signals.RecordUnknown(action=action):
-                self._start(group, tasks.unknown(action, self._slot(action).call))
+                start(partial(tasks.calls.unknown, action, self._slot(action).call))
             case signals.AppendBatch(results=results):
                 state = self._state
                 if isinstance(state, Calling):  # INVARIANT: only a batch is appended
-                    self._start(group, tasks.append(results, state.progress))
+                    start(partial(tasks.append, results, state.progress))
             case signals.Compact(cause=cause):
-                self._start(group, tasks.compact(cause))
+                start(partial(tasks.compact, cause))
             case _:
                 assert_never(effect)
 
-    async def _gate(self, calls: tuple[ToolCall, ...]) -> None:
+    async def _gate(self, calls: tuple[ToolCall, ...]) -> Transition:
         await self.draft.wait_for_messages()
-        await self._tasks.gate_batch(calls)
+        return await self._tasks.calls.gate(calls)
 
     def _start(
         self,
         group: asyncio.TaskGroup,
-        work: Coroutine[object, object, None],
-        action: ActionId | None = None,
+        effect: Effect,
+        work: Callable[[], Awaitable[Transition | None]],
     ) -> None:
-        task = group.create_task(work, name=f"{work.__name__} of {self._opened.turn}")
-        self._started.append((task, action))
+        async def tell() -> None:
+            if (transition := await work()) is not None:
+                await self._queue.put(transition)
+
+        task = group.create_task(tell(), name=f"{type(effect).__name__} of {self._opened.turn}")
+        self._started.append((task, effect.action if isinstance(effect, signals.RunCall) else None))
 
     def _slots(self) -> tuple[batch.Slot, ...]:
         return self._state.batch.slots if isinstance(self._state, Calling) else ()

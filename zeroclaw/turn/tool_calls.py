@@ -1,36 +1,44 @@
-"""The run phase of a batch: the last check of each call, then its run with a time limit.
+"""A batch of calls: the gate, the last check of each call, then its run with a time limit.
 
-Only the process groups that a tool starts are written here. Results go back to the turn, which
-records them before it continues.
+Only the process groups that a tool starts are written here. The transitions go back to the turn,
+which records them before it continues.
 """
 
 import asyncio
+import hashlib
 import re
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
+from zeroclaw.delivery.rows import FilePost, notice_row, outbox_row
+from zeroclaw.envelope import ActionId, ConversationId
 from zeroclaw.errors import ConfigError, ToolFailed
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.action import Frozen
-from zeroclaw.gate.approval import APPROVALS
+from zeroclaw.gate.approval import APPROVALS, to_put
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.outgoing_files import checked_files
 from zeroclaw.gate.receipt import fields_of
 from zeroclaw.gate.taint import Files, Source, Taint, files_after, of_result
-from zeroclaw.gate.verdict import Cleared, GatedBatch, Setting, Stopped
+from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.host.executors import run_inline
 from zeroclaw.host.places import make_workspace, real
 from zeroclaw.message import ToolCall
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind, Rows, Write
+from zeroclaw.store import Commit, DurablePoint, Put, PutBlob, RowKind, Rows, Write
 from zeroclaw.table import Codec, Column, Stays, Table, json_codec
+from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
+from zeroclaw.tool import Spawned, Tool, ToolContext, ToolFile, ToolOutput
+from zeroclaw.turn.batch import MAY_HAVE_RUN, Slot
 from zeroclaw.turn.context import TurnContext, TurnServices
+from zeroclaw.turn.entries import CallStarted, Gated
+from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.receipts import line_about
 from zeroclaw.turn.results import CallEnd, TimedOut, call_end
+from zeroclaw.turn.session import NOTHING, Transition
 from zeroclaw.value import replace
 
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -82,10 +90,16 @@ async def state_of_files(rows: Rows, conversation: ConversationId, workspace: Pa
     return "brought" if mark.state == "brought" else "planted"
 
 
-def _marks(conversation: ConversationId, workspace: Path, files: Files) -> tuple[Put, ...]:
+def _marks(conversation: ConversationId, setting: Setting, after: Files) -> tuple[Put, ...]:
+    """Return the marks of a workspace that a call may change; none if they are there already."""
+    workspace = setting.context.workspace
     path = str(workspace)
-    mark = WORKSPACES.put(conversation, None, state=files, place=path)
-    if workspace.name == conversation:
+    mark = WORKSPACES.put(conversation, None, state=after, place=path)
+    is_own = workspace.name == conversation
+    # A shared place is marked even if this workspace is: it may have become a link since.
+    if after == "theirs" or (after == setting.taint.files and is_own):
+        return ()
+    if is_own:
         return (mark,)
     # The conversation that owns the directory, or a parent of it, works there as well.
     owners = [part for part in workspace.parts if _ULID.fullmatch(part)]
@@ -117,13 +131,7 @@ def refusal_result(
 
 
 class ToolCalls:
-    """Checks and runs the calls of one turn.
-
-    Attributes:
-        gated_in: The setting that the gate decided in, until the calls that start at once are checked.
-        as_gated: The verdict on the only call of a batch, if it starts at once and no grants were
-            involved, since grants expire; kept as long as `gated_in`.
-    """
+    """Gates, checks and runs the calls of one turn."""
 
     def __init__(self, turn: TurnContext) -> None:
         """Begin with no call cleared."""
@@ -132,12 +140,15 @@ class ToolCalls:
         self._cleared: dict[ActionId, tuple[Frozen, Cleared, Setting | None]] = {}
         self._workspace: Path | None = None
         self._workspace_error = ""
-        self.gated_in: Setting | None = None
-        self.as_gated: Cleared | None = None
+        # The setting that the gate decided in, until the calls that start at once are checked.
+        self._gated_in: Setting | None = None
+        # The verdict on the only call of a batch, if it starts at once and no grants were involved,
+        # since grants expire; kept as long.
+        self._as_gated: Cleared | None = None
 
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return the current setting for the gate; child processes are recorded as of `action`."""
-        gated = self.gated_in
+        gated = self._gated_in
         if gated is None:
             context, taint = await self._context(action)
         else:
@@ -192,54 +203,83 @@ class ToolCalls:
             files=files,
         )
 
-    async def gate(self, calls: tuple[ToolCall, ...]) -> GatedBatch:
-        """Gate a batch; remember the calls that start at once, so that they are not read again."""
+    async def gate(self, calls: tuple[ToolCall, ...]) -> Transition:
+        """Gate a batch; its verdicts, rows and approval requests are one commit.
+
+        Without approval requests, the commit of the calls that start includes it. These calls are
+        remembered, so that they are not read again.
+        """
         setting = await self.setting()
         gated = await self._services.gate.gate_batch(calls, setting)
         if gated.starts:
             self._turn.gated.update({frozen.action.id: frozen for frozen in gated.frozen})
-            self.gated_in = setting
+            self._gated_in = setting
             is_alone = len(calls) == 1 and not setting.grants
-            self.as_gated = gated.cleared[0] if is_alone else None
-        return gated
+            self._as_gated = gated.cleared[0] if is_alone else None
+        entry = Gated(verdicts=gated.verdicts, at=self._services.clock.now())
+        return Transition(
+            events=(entry,),
+            point=None if gated.starts else DurablePoint.GATED,
+            journal=(entry,),
+            audited=gated.audited,
+            writes=(*gated.writes, *map(to_put, gated.approvals)),
+        )
 
-    async def check(
-        self, frozen: Frozen, written: ToolCall, approval: ApprovalId | None
-    ) -> tuple[Cleared | Stopped, tuple[Write, ...]]:
-        """Check a call for the last time; return whether it may run, and the writes of its start.
+    async def check(self, slots: Mapping[ActionId, Slot]) -> Transition:
+        """Check calls for the last time; all starts are recorded before the first call runs."""
+        *others, last = slots.items()
+        async with asyncio.TaskGroup() as group:
+            checks = [group.create_task(self._check(*slot)) for slot in others]
+            last_check = await self._check(*last)  # usually the only call, so it needs no task
+        self._gated_in = self._as_gated = None
+        transition = NOTHING
+        for check in checks:
+            transition = transition.then(check.result())
+        return transition.then(last_check)
 
-        Args:
-            frozen: As it was gated.
-            written: As the model wrote it.
-            approval: The approval that allowed it, None if it needed none.
-        """
-        gated, as_gated = self.gated_in, self.as_gated
-        setting = await self.setting(frozen.action.id)
+    async def _check(self, action: ActionId, slot: Slot) -> Transition:
+        """Return the start of a call, or its end if it may not run after all."""
+        frozen = await self._turn.frozen(action)
+        gated, as_gated = self._gated_in, self._as_gated
+        setting = await self.setting(action)
         # The other fields of a setting do not change while no call runs.
         if gated is None or (setting.current_principal, setting.revoked_by) != (
             gated.current_principal,
             gated.revoked_by,
         ):
             as_gated = None
+        approval = slot.approval
         request = None if approval is None else await APPROVALS.get(self._services.store, approval)
         verdict = await self._services.gate.recheck(
-            frozen, setting, request, written=written.arguments, cleared=as_gated
+            frozen, setting, request, written=slot.call.arguments, cleared=as_gated
         )
-        if not isinstance(verdict, Cleared):
-            return verdict, ()
+        if isinstance(verdict, Stopped):
+            return await self._stopped(slot, frozen, verdict)
         facts, is_in_message = facts_of(verdict.tool.spec), verdict.in_message
         after = files_after(facts, setting.taint, is_in_message=is_in_message)
-        marks = _marks(self._session.conversation, setting.context.workspace, after)
-        # A shared place is marked even if this workspace is: it may have become a link since.
-        if after == "theirs" or (after == setting.taint.files and len(marks) == 1):
-            marks = ()
+        marks = _marks(frozen.action.conversation, setting, after)
         # The context stays valid if no other call runs before, and this one marks no workspace.
         unchanged = None if as_gated is None or marks else setting
-        self._cleared[frozen.action.id] = (frozen, verdict, unchanged)
-        # Written before the call runs: after a kill in the middle, the files' origin is known.
-        return verdict, marks
+        self._cleared[action] = (frozen, verdict, unchanged)
+        started = CallStarted(action=action, at=self._services.clock.now())
+        # Marked before the call runs: after a kill in the middle, the files' origin is known.
+        return Transition(
+            events=(started,), point=DurablePoint.CALL_STARTED, journal=(started,), writes=marks
+        )
 
-    async def run(self, action: ActionId) -> CallEnd:
+    async def _stopped(self, slot: Slot, frozen: Frozen, verdict: Stopped) -> Transition:
+        if slot.started:  # by an earlier process
+            return await self.unknown(frozen.action.id, slot.call)
+        text = f"`{slot.call.name}` did not run: {verdict.reason}"
+        for_people = catalogue.CALL_DID_NOT_RUN.to(
+            self._turn.language, tool=slot.call.name, why=verdict.for_people
+        )
+        refusal = refusal_result(
+            self._services, frozen, text, outcome="denied", by=verdict.by, for_people=for_people
+        )
+        return self._end_call(refusal)
+
+    async def run(self, action: ActionId) -> Transition:
         """Run a call that was cleared."""
         frozen, cleared, unchanged = self._cleared[action]
         if unchanged is None:
@@ -274,10 +314,62 @@ class ToolCalls:
             frozen.action, returned, self._services.clock.now(), language=self._turn.language
         )
         del self._cleared[action]
-        if isinstance(returned, TimedOut):
-            return end  # the result quotes no output
-        untrusted = self._untrusted_sources(tool, frozen, returned, taint)
-        return replace(end, finished=replace(end.finished, untrusted=untrusted))
+        if not isinstance(returned, TimedOut):  # its result quotes no output
+            untrusted = self._untrusted_sources(tool, frozen, returned, taint)
+            end = replace(end, finished=replace(end.finished, untrusted=untrusted))
+        return self._end_call(end)
+
+    async def unknown(self, action: ActionId, call: ToolCall) -> Transition:
+        """Return the end of a call whose outcome a restart lost, for model and operators (P3)."""
+        for_people = catalogue.CALL_MAY_HAVE_RUN.to(self._turn.language, tool=call.name)
+        principal = self._opened.principal
+        line = catalogue.MAY_HAVE_RUN.about(
+            tool=call.name, who=principal.label, where=self._turn.address.channel
+        )
+        notice = notice_row(self._services.ids.ulid(), line)
+        refusal = refusal_result(
+            self._services,
+            await self._turn.frozen(action),
+            MAY_HAVE_RUN,
+            outcome="unknown",
+            by="restart",
+            for_people=for_people,
+        )
+        return replace(self._end_call(refusal), writes=(notice,))
+
+    def _end_call(self, end: CallEnd) -> Transition:
+        """Return the transition of a call's end, with all records of it."""
+        finished, conversation = end.finished, self._session.conversation
+        writes: list[Write] = []
+        if end.blob is not None:
+            trusted = not finished.untrusted
+            row = kept_put(conversation, end.blob, finished.at, self._opened.turn, trusted=trusted)
+            writes += (end.blob, row)
+        for file in end.files:
+            writes += self._sent(file)
+        return Transition(
+            events=(finished,),
+            point=DurablePoint.CALL_FINISHED,
+            journal=(finished,),
+            audited=(end.audited,),
+            writes=tuple(writes),
+        )
+
+    def _sent(self, file: ToolFile) -> tuple[Write, Write]:
+        """Return the writes that send a file to the chat: its blob, and its outbox row."""
+        blob = PutBlob(digest=hashlib.sha256(file.content).hexdigest(), body=file.content)
+        post = FilePost(
+            address=self._turn.address,
+            name=file.name,
+            media_type=file.media_type,
+            digest=blob.digest,
+            size_bytes=len(file.content),
+            turn=self._opened.turn,
+            caption=file.caption,
+            reply_to=self._turn.row.reply_to,
+            language=self._turn.language,
+        )
+        return blob, outbox_row(self._services.ids.ulid(), post, self._session.conversation)
 
     def _untrusted_sources(
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
