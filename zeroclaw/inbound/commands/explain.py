@@ -194,17 +194,15 @@ def asker_of(config: Config, people: People, subject: str) -> Asker:
     kind, _, name = subject.partition(":")
     person = next((person for person in config.people if f"person:{person.name}" == subject), None)
     if person is not None:
-        return _best(
-            [_sender(config, people, *identity_parts(identity)) for identity in person.ids],
-            _nowhere(subject, *person.roles),
-            reason="the configuration gives them no id on any channel",
-        )
+        reason = "the configuration gives them no id on any channel"
+        nowhere = Asker(principal=_nowhere(subject, *person.roles), refusal=reason)
+        ids = map(identity_parts, person.ids)
+        return _best(*(_sender(config, people, *id_) for id_ in ids), nowhere)
     if subject in (OPERATOR, f"person:{OPERATOR}"):
-        return _best(
-            [_sender(config, people, channel, OPERATOR) for channel in people.local],
-            _nowhere(f"person:{OPERATOR}", OPERATOR),
-            reason="no channel of the configuration is one that the operator alone can reach",
-        )
+        reason = "no channel of the configuration is one that the operator alone can reach"
+        nowhere = Asker(principal=_nowhere(f"person:{OPERATOR}", OPERATOR), refusal=reason)
+        local = (_sender(config, people, channel, OPERATOR) for channel in people.local)
+        return _best(*local, nowhere)
     if kind == "person":
         names = ", ".join(f"`{person.name}`" for person in config.people) or "nobody"
         fault = f"`[[people]]` has no `{name}`; it names {names}"
@@ -226,10 +224,9 @@ def _nowhere(id_: str, *roles: str) -> Principal:
     return Principal(id=id_, roles=frozenset(roles), channel="", sender="")
 
 
-def _best(askers: list[Asker], default: Principal, *, reason: str) -> Asker:
-    """Return the first asker whom ingress admits, else the first, else `default`."""
-    admitted = (asker for asker in askers if not asker.refusal)
-    return next(admitted, askers[0] if askers else Asker(principal=default, refusal=reason))
+def _best(*askers: Asker) -> Asker:
+    """Return the first asker whom ingress admits, else the first."""
+    return next((asker for asker in askers if not asker.refusal), askers[0])
 
 
 def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
