@@ -176,8 +176,8 @@ class Ingress(Struct, eq=False):
             if plan is not None:
                 return plan
         # Before the limits: the rest of a message was counted with its beginning.
-        if (found := await self.planner.reassembly.continuation(reads, envelope)) is not None:
-            return self.planner.join(event, found)
+        if (found := await self.planner.reassembly.continued(reads, envelope)) is not None:
+            return self.planner.join(event, *found)
         if envelope.overheard:
             return None
         is_answer = event.lane == "answers"

@@ -37,9 +37,9 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.registry import Commands, ignores_words
 from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.fragments import as_rest
+from zeroclaw.inbound.fragments import PartialMessage, as_rest
 from zeroclaw.inbound.limiter import InboundEvent, RateLimiter
-from zeroclaw.inbound.reassembly import Continuation, Reassembly
+from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.store import Put, Row, readable_of
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible, without_tags
@@ -91,9 +91,9 @@ class Planner(Struct, eq=False):
                 # A plan without writes: the channel learns that a known person did it.
                 return Plan(conversation=None)
 
-    def join(self, event: InboundEvent, continuation: Continuation) -> Plan:
-        """Queue an event together with the message that it continues."""
-        envelope, last, partial = event.envelope, continuation.last, continuation.partial
+    def join(self, event: InboundEvent, partial: PartialMessage, last: Item) -> Plan:
+        """Queue an event together with the message that it continues, behind its last fragment."""
+        envelope = event.envelope
         busy = last.content.while_busy if isinstance(last.content, PersonMessage) else "queue"
         said = as_rest(envelope) or Said(text="")
         message = self._message(said, envelope.attachments, partial.files)

@@ -22,7 +22,7 @@ from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MAX_FRAGMENTS, PartialMessage, extend, is_next
 from zeroclaw.recent import Recent
 from zeroclaw.store import Reads, Row, RowKind
-from zeroclaw.value import Struct, Value, field, replace
+from zeroclaw.value import Struct, field, replace
 
 AFTER_START_S = 10.0
 """The shortest wait for a rest after a start: the platform must be reached first."""
@@ -35,17 +35,6 @@ MAX_WINDOWS = 5
 
 Key = tuple[str, str, str]
 """An address's key, a sender there, and a message group; each has at most one partial message."""
-
-
-class Continuation(Value):
-    """The message that an event continues.
-
-    Attributes:
-        last: The fragment before it.
-    """
-
-    partial: PartialMessage
-    last: Item
 
 
 class Reassembly(Struct, eq=False):
@@ -116,15 +105,17 @@ class Reassembly(Struct, eq=False):
         album = (envelope if item.dedup == envelope.dedup else item for item in found)
         return tuple(replace(item, overheard=False, position=None, sent_at=at) for item in album)
 
-    async def continuation(self, reads: Reads, envelope: Envelope) -> Continuation | None:
-        """Return the message that an event continues; None for an event of its own."""
+    async def continued(
+        self, reads: Reads, envelope: Envelope
+    ) -> tuple[PartialMessage, Item] | None:
+        """Return the message that an event continues, and its newest fragment; else None."""
         partial = self._partial.get(_sender_key(envelope))
         if partial is None or not is_next(partial, envelope, now=self.context.clock.monotonic()):
             return None
         row = await reads.get(RowKind.INBOX, partial.last)
         if row is None or row.state != "queued":
             return None  # its turn has begun, or it was withdrawn
-        return Continuation(partial=partial, last=INBOX.of(row))
+        return partial, INBOX.of(row)
 
     def learn(self, item: Item, *, rest_s: float = 0.0) -> None:
         """Learn of a queued item: a fragment extends its message, any other item completes a text.
