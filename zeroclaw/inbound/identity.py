@@ -161,7 +161,7 @@ class People:
         Returns:
             Whether they changed the admitted people.
         """
-        changed = False
+        before = self.version
         for write in writes:
             match write:
                 case Put(kind=RowKind.LANGUAGE):
@@ -170,14 +170,12 @@ class People:
                     self._chosen.pop(write.key, None)
                 case Put(kind=RowKind.PERSON):
                     self.learn(PEOPLE.of(write))
-                    changed = True
                 case Delete(kind=RowKind.PERSON):
                     self._stored.pop(write.key, None)
                     self._index()
-                    changed = True
                 case _:
                     pass
-        return changed
+        return self.version != before
 
     @property
     def stored(self) -> tuple[Person, ...]:
