@@ -122,16 +122,8 @@ class ControlLane:
     ) -> None:
         owner = opened.principal
         match item.content:
-            case Stop(cause="interrupt", before=before) if item.principal.id != owner.id or (
-                before is not None and opened.item >= before
-            ):
-                # Another person's turn, or the turn that the newer message itself began.
-                await tell(self._answered(item))
-            case Stop(cause="new" | "forget") if item.id < opened.turn:
-                # It came before this turn; messages collected by a `/new` are answered first.
-                await tell(self._answered(item))
-            case Stop(cause="revoked") if not self._services.revoked_by(owner):
-                await tell(self._answered(item))  # the turn that it was meant for has ended
+            case Stop() as stop if not self._is_meant(stop, item, opened):
+                await tell(await self._afterwards(item))
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
                     who, language = owner.label, item.principal.language
@@ -152,6 +144,22 @@ class ControlLane:
             case _:
                 message = f"the item `{item.id}` is in the wrong lane"
                 raise ValueError(message)
+
+    def _is_meant(self, stop: Stop, item: Item, opened: TurnOpened) -> bool:
+        """Whether a stop is about the turn that runs, and not about an earlier one or none."""
+        match stop:
+            case Stop(cause="interrupt", before=before):
+                # Nor does a newer message end another person's turn, or the one that it began.
+                is_older = before is None or opened.item < before
+                return is_older and item.principal.id == opened.principal.id
+            case Stop(cause="stop"):
+                return opened.item < item.id
+            case Stop(cause="new" | "forget"):
+                return opened.turn < item.id  # messages collected by a `/new` are answered first
+            case Stop(cause="revoked"):
+                return bool(self._services.revoked_by(opened.principal))
+            case _:
+                return True
 
     async def _afterwards(self, item: Item) -> Transition:
         """Return the transition for an item that no running turn can take."""

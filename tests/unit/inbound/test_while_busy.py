@@ -6,10 +6,10 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
-from zeroclaw.envelope import Attachment, Said
+from zeroclaw.envelope import Attachment, Command, Said
 from zeroclaw.inbound.reassembly import MAX_WINDOWS
 from zeroclaw.message import ToolMessage
-from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind, Write
 from zeroclaw.value import replace
 
 WINDOW_S = 2.0
@@ -152,6 +152,29 @@ async def test_a_message_written_after_a_stop_is_answered(world: World) -> None:
         await house.advance(WINDOW_S)
         assert house.texts() == ["_Stopped by Ada._", "to rice"]
         assert sorted(await house.states()) == ["answered", "answered", "stopped"]
+
+
+async def test_a_stop_ends_no_turn_of_a_message_written_after_it(world: World) -> None:
+    """Even if both come while the mailbox is between two turns (P1)."""
+    held = asyncio.Event()
+    world.model.will(says("to one"), (held, *says("to two")))
+    async with world.running() as house:
+        await house.say("one")
+
+        async def write_more(writes: tuple[Write, ...]) -> None:
+            world.store.meanwhile = None
+            for body in (Command(name="stop", rest=""), Said(text="two")):
+                await house.services.ingress.admit(house.envelope(body))
+
+        async def once_noted(writes: tuple[Write, ...]) -> None:
+            world.store.meanwhile = write_more
+
+        world.store.meanwhile = once_noted
+        await house.edit("p1", "one!")
+        await house.settle()
+        held.set()
+        await house.settle()
+        assert house.texts() == ["to one", "Nothing is running.", "to two"]
 
 
 async def test_a_halt_holds_collected_messages(world: World) -> None:
