@@ -338,12 +338,11 @@ def _encoded(file: FilePart, body: bytes) -> bytes:
 
 def _stops(control: Item, item: Item) -> bool:
     """Whether a control item stops the turn that an item is about to start."""
+    is_theirs = control.principal.id == item.principal.id
     match control.content:
         case Stop(cause="stop"):
-            is_operator = "operator" in control.principal.roles
-            return control.principal.id == item.principal.id or is_operator
+            return item.id < control.id and (is_theirs or "operator" in control.principal.roles)
         case Stop(cause="interrupt", before=before):
-            is_theirs = control.principal.id == item.principal.id
             return is_theirs and (before is None or item.id < before)
         case _:
             return False

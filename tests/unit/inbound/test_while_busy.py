@@ -7,6 +7,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_model import LOOK, asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
 from zeroclaw.envelope import Attachment, Command, Said
+from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.inbound.reassembly import MAX_WINDOWS
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind, Write
@@ -157,24 +158,29 @@ async def test_a_message_written_after_a_stop_is_answered(world: World) -> None:
 async def test_a_stop_ends_no_turn_of_a_message_written_after_it(world: World) -> None:
     """Even if both come while the mailbox is between two turns (P1)."""
     held = asyncio.Event()
+    world.platforms["chat"].files["list"] = b"milk"
+    file = Attachment(reference="list", name="list", media_type="x/y", size_bytes=4)
     world.model.will(says("to one"), (held, *says("to two")))
     async with world.running() as house:
         await house.say("one")
 
         async def write_more(writes: tuple[Write, ...]) -> None:
             world.store.meanwhile = None
-            for body in (Command(name="stop", rest=""), Said(text="two")):
-                await house.services.ingress.admit(house.envelope(body))
+            await house.services.ingress.admit(house.envelope(Command(name="stop", rest="")))
+            said = replace(house.envelope(Said(text="two")), attachments=(file,))
+            await house.services.ingress.admit(said)
 
         async def once_noted(writes: tuple[Write, ...]) -> None:
             world.store.meanwhile = write_more
 
         world.store.meanwhile = once_noted
+        world.platforms["chat"].will("fetch", ChannelUnavailable("away"))
         await house.edit("p1", "one!")
-        await house.settle()
+        await house.advance(1)
         held.set()
         await house.settle()
         assert house.texts() == ["to one", "Nothing is running.", "to two"]
+        assert "did not come" not in world.model.requests[-1].messages[-1].content
 
 
 async def test_a_halt_holds_collected_messages(world: World) -> None:
