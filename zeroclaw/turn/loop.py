@@ -28,7 +28,7 @@ from zeroclaw.turn.executor import EffectExecutor
 from zeroclaw.turn.machine import Step, step
 from zeroclaw.turn.session import NOTHING, Transition
 from zeroclaw.turn.signals import AbortRequested, Effect, Event
-from zeroclaw.turn.states import STAGES, Calling, Confirming, Done, State, Streaming
+from zeroclaw.turn.states import STAGES, Calling, Done, State, Streaming
 from zeroclaw.value import Value, replace
 
 MAX_WAITING = 256
@@ -88,7 +88,7 @@ class TurnLoop:
     @property
     def is_parked(self) -> bool:
         """Whether it waits for a person, and has no other work."""
-        return self._state is not None and is_parked(self._state) and self._queue.empty()
+        return bool(open_approvals(self._state)) and self._queue.empty()
 
     @property
     def awaited_tools(self) -> tuple[str, ...]:
@@ -129,7 +129,9 @@ class TurnLoop:
             state, effects = await self._after(state, Transition(events=(first,)))
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(
-                self._controls.watch(self._turn, lambda: _pending(self._state), self._queue.put)
+                self._controls.watch(
+                    self._turn, lambda: open_approvals(self._state), self._queue.put
+                )
             )
             while True:
                 self._state = state
@@ -153,7 +155,7 @@ class TurnLoop:
         abort = self._abort
         return LoopResult(
             done=state,
-            approvals=_pending(previous),
+            approvals=open_approvals(previous),
             writes=abort.writes,
             by=next((event.by for event in abort.events if isinstance(event, AbortRequested)), ""),
         )
@@ -281,11 +283,6 @@ _DECISIONS: dict[type[Verdict], Literal["allow", "ask", "deny"]] = {
 }
 
 
-def is_parked(state: State) -> bool:
-    """Tell whether a turn waits for a person's answer before it continues."""
-    return isinstance(state, Confirming) and bool(batch.pending(state.batch))
-
-
-def _pending(state: State | None) -> tuple[ApprovalId, ...]:
-    """Return the approvals of the batch that are open."""
+def open_approvals(state: State | None) -> tuple[ApprovalId, ...]:
+    """Return the open approvals of the batch; the turn waits for a person while there are any."""
     return batch.pending(state.batch) if isinstance(state, Calling) else ()

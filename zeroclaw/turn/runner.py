@@ -42,7 +42,7 @@ from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import RequestLost, TurnOpened, TurnResumed
 from zeroclaw.turn.finalize import finish
 from zeroclaw.turn.journal import first_step
-from zeroclaw.turn.loop import TurnLoop, is_parked
+from zeroclaw.turn.loop import TurnLoop, open_approvals
 from zeroclaw.turn.machine import add_usage, resume
 from zeroclaw.turn.session import NOTHING, ConversationSession, Transition
 from zeroclaw.turn.signals import AbortRequested, Effect, Event, TurnFailed
@@ -123,7 +123,7 @@ class TurnRunner:
             context = replace(context, detail=catalogue.TURN_GIVEN_UP.about())
             await self._run(context, state, (), resumed=True, first=TurnFailed(text=note))
             return
-        if not is_parked(state):
+        if not open_approvals(state):
             # A turn that waits for a person causes no crash loop, so its restarts do not count.
             resumed = TurnResumed(at=self._services.clock.now())
             await session.commit(Transition(point=DurablePoint.HOUSEKEEPING, journal=(resumed,)))
