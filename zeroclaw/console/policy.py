@@ -4,7 +4,7 @@ Pure; the policy itself gives the answer.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from urllib.parse import urlencode
 
@@ -31,42 +31,27 @@ MAX_CHARS = 3_000
 the listener reads a head of 64 KiB."""
 
 
-class Question(Value):
-    """The contents of the form.
-
-    Attributes:
-        who: In the form of `policy explain --who`.
-        action: A tool's name, or an action in policy syntax.
-        arguments: JSON; empty for none.
-        resources: One per line.
-    """
-
-    who: str = ""
-    action: str = ""
-    arguments: str = ""
-    resources: str = ""
-
-
-class Suggestions(Value):
-    """The form's hints: known people and actions."""
-
-    people: Sequence[str]
-    actions: Sequence[str]
-
-
 Answer = Explained | str | None
 """A string is the reason why the question can't be answered."""
 
 
 def policy(
     paths: ConsolePaths,
-    question: Question,
-    hints: Suggestions,
+    asked: Mapping[str, str],
+    hints: Mapping[str, Sequence[str]],
     answer: Answer,
     statements: Sequence[Statement],
 ) -> Html:
-    """Return the section."""
-    panels: list[Html] = [panel("May X do Y?", _form(paths, question, hints), id_="question")]
+    """Return the section.
+
+    Args:
+        paths: The paths of the console.
+        asked: The form's fields, as they were sent.
+        hints: The known people and actions, by the field that takes them.
+        answer: The answer; None if nothing was asked.
+        statements: The statements in force.
+    """
+    panels: list[Html] = [panel("May X do Y?", _form(paths, asked, hints), id_="question")]
     if isinstance(answer, str):
         trouble = tag("p", coded(answer), class_="trouble", role="alert")
         panels.append(panel("The question", trouble, id_="answer"))
@@ -76,20 +61,16 @@ def policy(
     return joined(panels)
 
 
-def _form(paths: ConsolePaths, question: Question, hints: Suggestions) -> Html:
+def _form(
+    paths: ConsolePaths, asked: Mapping[str, str], hints: Mapping[str, Sequence[str]]
+) -> Html:
+    resources = "Resources, one per line; leave empty to ask the tool"
     return tag(
         "form",
-        _field(
-            "who", "Who", question.who, hints.people, hint="operator, person:ann, telegram:4711"
-        ),
-        _field("action", "Tool or action", question.action, hints.actions, hint="shell"),
-        _area("arguments", "Arguments, as JSON", question.arguments, hint='{"command": "ls"}'),
-        _area(
-            "resources",
-            "Resources, one per line; leave empty to ask the tool",
-            question.resources,
-            hint="host:example.org:443",
-        ),
+        _field("who", "Who", asked, hints, example="operator, person:ann, telegram:4711"),
+        _field("action", "Tool or action", asked, hints, example="shell"),
+        _area("arguments", "Arguments, as JSON", asked, example='{"command": "ls"}'),
+        _area("resources", resources, asked, example="host:example.org:443"),
         button("Explain", look="yes"),
         method="get",
         action=paths.to("policy"),
@@ -97,19 +78,26 @@ def _form(paths: ConsolePaths, question: Question, hints: Suggestions) -> Html:
     )
 
 
-def _field(name: str, label: str, value: str, hints: Sequence[str], *, hint: str) -> Html:
-    options = (tag("option", value=suggestion) for suggestion in hints)
+def _field(
+    name: str,
+    label: str,
+    asked: Mapping[str, str],
+    hints: Mapping[str, Sequence[str]],
+    *,
+    example: str,
+) -> Html:
+    options = (tag("option", value=hint) for hint in hints[name])
     return tag(
         "p",
         tag("label", label, for_=name),
         field(
             name,
             name=name,
-            value=value,
+            value=asked.get(name, ""),
             list=f"{name}-known",
             required=True,
             maxlength=300,
-            placeholder=hint,
+            placeholder=example,
             autocapitalize="none",
             spellcheck="false",
         ),
@@ -117,7 +105,8 @@ def _field(name: str, label: str, value: str, hints: Sequence[str], *, hint: str
     )
 
 
-def _area(name: str, label: str, value: str, *, hint: str) -> Html:
+def _area(name: str, label: str, asked: Mapping[str, str], *, example: str) -> Html:
+    value = asked.get(name, "")
     return tag(
         "p",
         tag("label", label, for_=name),
@@ -129,7 +118,7 @@ def _area(name: str, label: str, value: str, *, hint: str) -> Html:
             name=name,
             rows=2,
             maxlength=MAX_CHARS,
-            placeholder=hint,
+            placeholder=example,
             autocomplete="off",
             autocapitalize="none",
             spellcheck="false",

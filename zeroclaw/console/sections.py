@@ -204,21 +204,16 @@ class Sections:
     # --- policy, tools ---------------------------------------------------------------------------
 
     async def _policy(self, query: Fields) -> tuple[str, Html]:
-        question = policy.Question(
-            who=query.get("who", OPERATOR),
-            action=query.get("action", ""),
-            arguments=query.get("arguments", ""),
-            resources=query.get("resources", ""),
-        )
+        asked = {"who": OPERATOR, **query}
         explainer = self._context.explainer
         configured = explainer.settings.config.people
-        suggestions = policy.Suggestions(
-            people=(OPERATOR, *(f"person:{person.name}" for person in configured)),
-            actions=(*explainer.tools, *(f"command:{name}" for name in COMMANDS)),
-        )
-        answer = await self._explain(question) if "action" in query else None
+        hints = {
+            "who": (OPERATOR, *(f"person:{person.name}" for person in configured)),
+            "action": (*explainer.tools, *(f"command:{name}" for name in COMMANDS)),
+        }
+        answer = await self._explain(asked) if "action" in asked else None
         statements = explainer.policy().statements
-        return "", policy.policy(self._paths, question, suggestions, answer, statements)
+        return "", policy.policy(self._paths, asked, hints, answer, statements)
 
     async def _tools(self, _query: Fields) -> tuple[str, Html]:
         explainer, groups = self._context.explainer, self._context.sources.offers.groups
@@ -235,13 +230,14 @@ class Sections:
         disabled = [group for group in ToolsSettings.model_fields if group not in enabled]
         return "", policy.tools(self._paths, rows, disabled)
 
-    async def _explain(self, question: policy.Question) -> policy.Answer:
+    async def _explain(self, asked: Fields) -> policy.Answer:
+        resources = asked.get("resources", "").splitlines()
         try:
             return await self._context.explainer.explain(
-                subject=question.who.strip(),
-                action=question.action.strip(),
-                arguments=question.arguments,
-                resources=tuple(filter(None, map(str.strip, question.resources.splitlines()))),
+                subject=asked["who"].strip(),
+                action=asked["action"].strip(),
+                arguments=asked.get("arguments", ""),
+                resources=tuple(filter(None, map(str.strip, resources))),
             )
         except (ConfigError, ToolArgumentsInvalid) as error:
             return str(error)

@@ -27,7 +27,7 @@ from zeroclaw.console.conversations import (
     filling,
 )
 from zeroclaw.console.markup import joined, pages
-from zeroclaw.console.policy import Question, Suggestions, policy
+from zeroclaw.console.policy import policy
 from zeroclaw.context.composer import WindowUsage
 from zeroclaw.envelope import CheckedReceipt, off_the_record
 from zeroclaw.gate import approval as approvals
@@ -330,7 +330,7 @@ STATEMENTS = (
         resources=("file:*/plan",), when={"effects_any_of": ["write"]}, note=HOSTILE,
     ),
 )  # fmt: skip
-NO_SUGGESTIONS = Suggestions(people=("operator",), actions=("read",))
+HINTS = {"who": ("operator",), "action": ("read",)}
 
 
 def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
@@ -346,10 +346,8 @@ def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
 
 def test_an_answer_names_the_statements_that_made_it() -> None:
     """Those that matched come first, the ones that decided are marked (S2-08)."""
-    typed = Question(who=HOSTILE, action="read", arguments="\n</textarea>", resources="a")
-    page = full_page(
-        "policy", policy(PATHS, typed, NO_SUGGESTIONS, explained("tool:read"), STATEMENTS)
-    )
+    typed = {"who": HOSTILE, "action": "read", "arguments": "\n</textarea>", "resources": "a"}
+    page = full_page("policy", policy(PATHS, typed, HINTS, explained("tool:read"), STATEMENTS))
     answer = page.by_id("answer")
     assert faults(page) == []
     assert "allow person:ann may do it: tool:read" in answer.words
@@ -364,21 +362,19 @@ def test_an_answer_names_the_statements_that_made_it() -> None:
 
 
 def test_the_resources_of_a_call_are_shown_if_known() -> None:
-    known = policy(
-        PATHS, Question(), NO_SUGGESTIONS, explained("tool:x", ("file:/a", "file:/b")), ()
-    )
+    known = policy(PATHS, {}, HINTS, explained("tool:x", ("file:/a", "file:/b")), ())
     assert "Touches: file:/a file:/b" in full_page("policy", known).words
-    unknown = policy(PATHS, Question(), NO_SUGGESTIONS, explained("tool:x", None), ())
+    unknown = policy(PATHS, {}, HINTS, explained("tool:x", None), ())
     assert "what it would touch can't be told" in full_page("policy", unknown).words
 
 
 def test_an_invalid_policy_question_shows_the_fault() -> None:
-    page = full_page("policy", policy(PATHS, Question(), NO_SUGGESTIONS, "`x` is nobody", ()))
+    page = full_page("policy", policy(PATHS, {}, HINTS, "`x` is nobody", ()))
     assert page.by_id("answer").words == "The questionx is nobody"
 
 
 def test_every_active_statement_is_listed() -> None:
-    page = full_page("policy", policy(PATHS, Question(), NO_SUGGESTIONS, None, STATEMENTS))
+    page = full_page("policy", policy(PATHS, {}, HINTS, None, STATEMENTS))
     rows = page.by_id("statements").every("tbody")[0].every("tr")
     assert page.ids("answer") == []
     assert "reads allow anyone tool:read" in rows[0].words.replace("reads", "reads ").replace(
