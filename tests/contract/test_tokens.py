@@ -44,17 +44,17 @@ async def test_a_request_takes_no_more_than_was_estimated(small_model: Path) -> 
     )
     provider = local_provider(small_model)
     cache = weigh(TokenCache(), messages)
-    estimate = of_request(cache, Scale(), messages, 0)
+    estimate = of_request(cache, Scale())
     async with aclosing(provider):
         # A small model may begin with a blank, and an answer of blanks alone is refused.
         request = ModelRequest(messages=messages, max_output_tokens=8)
         events = await played(provider, request)
         (usage,) = [event.usage for event in events if isinstance(event, UsageReported)]
         assert usage.input_tokens <= estimate <= 2 * usage.input_tokens
-        cache, scale = report(cache, Scale(), messages, 0, usage.input_tokens)
+        cache, scale = report(cache, Scale(), usage.input_tokens)
         longer = (*messages, AssistantMessage(content="No."), UserMessage(content=TEXTS["hex"]))
         cache = weigh(cache, longer)
-        close = of_request(cache, scale, longer, 0)
+        close = of_request(cache, scale)
         events = await played(provider, replace(request, messages=longer))
         (usage,) = [event.usage for event in events if isinstance(event, UsageReported)]
         assert usage.input_tokens <= close <= 1.3 * usage.input_tokens
@@ -101,7 +101,7 @@ async def test_llama_cpp_counts_for_its_model(small_model: Path) -> None:
             found = dict(zip(texts, await provider.count(texts) or (), strict=True))
             cache = weigh(with_counts(TokenCache(), messages, (), found), messages)
             truth = await _of_the_whole(http, endpoint, messages)
-            estimate = of_request(cache, Scale(), messages, 0)
+            estimate = of_request(cache, Scale())
             assert sum(found.values()) < truth <= estimate <= truth + 100, name
 
 

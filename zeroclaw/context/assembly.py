@@ -123,18 +123,19 @@ class Assembled(Value):
     """A request that fits, by estimate.
 
     Attributes:
-        messages: The system message first.
-        cache: The sizes of the messages.
-        tools_tokens: The estimate of the tools.
+        cache: Its messages and tools, with the sizes of both.
         tokens: The estimate of the whole request.
         is_cut: Something was left out to make it fit.
     """
 
-    messages: tuple[Message, ...]
     cache: TokenCache
-    tools_tokens: int
     tokens: int
     is_cut: bool = False
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages, the system message first."""
+        return self.cache.messages
 
 
 class Tail(Value):
@@ -246,9 +247,7 @@ def _build(inputs: RequestInputs) -> Assembled:
         notes="\n\n".join(turn_texts),
     )
     cache = weigh(inputs.cache, messages, inputs.tools)
-    tools = cache.tools_tokens
-    tokens = of_request(cache, inputs.scale, messages, tools)
-    return Assembled(messages=messages, cache=cache, tools_tokens=tools, tokens=tokens)
+    return Assembled(cache=cache, tokens=of_request(cache, inputs.scale))
 
 
 def _smaller_versions(inputs: RequestInputs, max_tokens: int) -> Iterator[RequestInputs]:
@@ -353,6 +352,6 @@ def shares(inputs: RequestInputs, assembled: Assembled) -> Mapping[str, int]:
     for message in assembled.messages[1:]:
         name = "results" if isinstance(message, ToolMessage) else "messages"
         sizes[name] += assembled.cache.sizes[message]
-    sizes["tools"] = assembled.tools_tokens
+    sizes["tools"] = assembled.cache.tools_tokens
     total = sum(sizes.values())
     return {name: size * assembled.tokens // total for name, size in sizes.items() if size}

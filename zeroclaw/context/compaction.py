@@ -16,7 +16,7 @@ from msgspec.json import decode, encode
 
 from zeroclaw.context.assembly import RequestInputs, Tail, clip, lay_out, longest_tail, room_of
 from zeroclaw.context.history import with_stale_results
-from zeroclaw.context.tokens import of_message, of_part, of_text, weigh
+from zeroclaw.context.tokens import TokenCache, of_message, of_part, of_text, weigh
 from zeroclaw.gate.receipt import detach
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from zeroclaw.text.escape import escape_invisible, without_middle
@@ -79,7 +79,7 @@ def is_heavy(inputs: RequestInputs, *, threshold: float) -> bool:
     if room is None:
         return False
     request = lay_out(inputs)
-    fixed_tokens = fixed_of(inputs, request.tools_tokens)
+    fixed_tokens = fixed_of(inputs, request.cache)
     # If the fixed part alone is estimated at more than the room, a request may still fit.
     return (
         request.tokens >= min(fixed_tokens + threshold * (room - fixed_tokens), room)
@@ -87,9 +87,9 @@ def is_heavy(inputs: RequestInputs, *, threshold: float) -> bool:
     )
 
 
-def fixed_of(inputs: RequestInputs, tools_tokens: int) -> int:
-    """Return the estimate of the fixed content of each request; `tools_tokens` is the tools' estimate."""
-    return tools_tokens + sum(of_part(part.text, inputs.cache) for part in inputs.parts)
+def fixed_of(inputs: RequestInputs, cache: TokenCache) -> int:
+    """Return the estimate of the fixed content of each request; `cache` has weighed its tools."""
+    return cache.tools_tokens + sum(of_part(part.text, inputs.cache) for part in inputs.parts)
 
 
 def kept_tail(inputs: RequestInputs, *, is_minimal: bool = False) -> Tail | None:
@@ -101,7 +101,7 @@ def kept_tail(inputs: RequestInputs, *, is_minimal: bool = False) -> Tail | None
     """
     room = 0 if is_minimal else room_of(inputs) or 0
     messages = with_stale_results(inputs.messages, reader=inputs.reader)
-    fixed_tokens = fixed_of(inputs, weigh(inputs.cache, (), inputs.tools).tools_tokens)
+    fixed_tokens = fixed_of(inputs, weigh(inputs.cache, (), inputs.tools))
     return longest_tail(replace(inputs, messages=messages), KEPT_SHARE * (room - fixed_tokens))
 
 

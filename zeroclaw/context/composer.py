@@ -210,11 +210,10 @@ class Composer(Struct, eq=False):
 
     def learn_from_answer(self, usage: Usage) -> None:
         """Learn from the usage of the answered request."""
-        if (sent := self._sent) is None:
-            return
-        self.record.cache, self.sources.model.record.scale = tokens.report(
-            sent.cache, self.scale, sent.messages, sent.tools_tokens, usage.input_tokens
-        )
+        if (sent := self._sent) is not None:
+            self.record.cache, self.sources.model.record.scale = tokens.report(
+                sent.cache, self.scale, usage.input_tokens
+            )
 
     def take_uncharged_usage(self) -> Usage:
         """Return the usage that the turn has not been charged yet, and reset it.
@@ -380,8 +379,7 @@ class Composer(Struct, eq=False):
             skills=skills,
             window=facts.context_tokens,
         )
-        window, count = facts.context_tokens, sources.count
-        gathered = await sources.providers.gather(request, place, window, count)
+        gathered = await sources.providers.gather(request, place, sources.count)
         if (turn := self.turn) is None:
             return gathered
         conversation, correlation = owner.conversation, self.correlation

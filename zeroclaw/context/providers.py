@@ -86,18 +86,13 @@ class ContextProviders:
         return tuple(spec.name for spec, _ in self._providers if not spec.trusted)
 
     async def gather(
-        self,
-        request: ContextRequest,
-        place: Place,
-        window: int | None = None,
-        count: Count | None = None,
+        self, request: ContextRequest, place: Place, count: Count | None = None
     ) -> Gathered:
         """Ask the providers of one place, one after the other: most need no waiting.
 
         Args:
             request: The request, as the providers read it.
             place: The providers' place.
-            window: The model's window in tokens, None where it is not known.
             count: Counts with the model's tokenizer, None if there is none.
         """
         parts: list[PromptPart] = []
@@ -114,7 +109,7 @@ class ContextProviders:
                 continue
             for provided in returned:
                 name = provided.name or spec.name
-                text = await self._prepare(provided, _budget(spec, window), count)
+                text = await self._prepare(provided, _budget(spec, request.window), count)
                 if text is None:
                     refused = LeftOut(name=name, reason=_REFUSED, is_required=spec.is_required)
                     left_out.append(refused)

@@ -262,46 +262,36 @@ def with_counts(
     return replace(cache, counted=counts)
 
 
-def of_request(cache: TokenCache, scale: Scale, messages: Sequence[Message], tools: int) -> int:
-    """Return an upper estimate of a request's tokens.
+def of_request(cache: TokenCache, scale: Scale) -> int:
+    """Return an upper estimate of the tokens of the newest request, which was weighed.
 
     The endpoint's count of an earlier request bounds the part that is still in this one.
-
-    Args:
-        cache: Has the size of each message.
-        scale: The scale of the model.
-        messages: All messages of the request.
-        tools: The tools' estimate.
     """
-    upper = _upper(cache, scale, messages, tools)
-    if cache.reported is None:
+    upper, reported = _upper(cache, scale), cache.reported
+    if reported is None:
         return upper
     # Counting takes time per message, and a request mostly begins as the one before.
-    shared = alike(cache.reported.messages, messages)
-    added = Counter(messages[shared:]) - Counter(cache.reported.messages[shared:])
+    shared = alike(reported.messages, cache.messages)
+    added = Counter(cache.messages[shared:]) - Counter(reported.messages[shared:])
     added_tokens = sum(cache.sizes[message] * count for message, count in added.items())
-    added_tokens += max(tools - cache.reported.tools, 0)
-    return min(upper, cache.reported.tokens + math.ceil(added_tokens * scale.ratio))
+    added_tokens += max(cache.tools_tokens - reported.tools, 0)
+    return min(upper, reported.tokens + math.ceil(added_tokens * scale.ratio))
 
 
-def report(
-    cache: TokenCache, scale: Scale, messages: Sequence[Message], tools: int, tokens: int
-) -> tuple[TokenCache, Scale]:
+def report(cache: TokenCache, scale: Scale, tokens: int) -> tuple[TokenCache, Scale]:
     """Learn from the endpoint's count of a request.
 
     Args:
-        cache: Has the size of each message.
+        cache: The sizes of the request.
         scale: The scale of the model.
-        messages: All messages of the request.
-        tools: The tools' estimate.
         tokens: The endpoint's count of its input; 0 if it reports none.
     """
-    estimate = _upper(cache, Scale(), messages, tools)
+    estimate = _upper(cache, Scale())
     if tokens < estimate * _PLAUSIBLE:
         return replace(cache, reported=None), scale
-    reported = Report(messages=messages, tools=tools, tokens=tokens)
+    reported = Report(messages=cache.messages, tools=cache.tools_tokens, tokens=tokens)
     scale = replace(scale, overflows_at=math.ceil(scale.overflows_at * _FORGETS))
-    if estimate >= _LEARNS_FROM and not files_of(messages):  # the size of files is a guess
+    if estimate >= _LEARNS_FROM and not files_of(cache.messages):  # the size of files is a guess
         # Rises at once, because an oversized request is refused; falls slowly.
         ratio = min(max(tokens / estimate, 1.0), _MAX_RATIO)
         smoothed = scale.ratio - _FALLS * (scale.ratio - ratio)
@@ -321,6 +311,6 @@ def report_overflow(scale: Scale, tokens: int, window: int | None = None) -> Sca
     return replace(scale, overflows_at=min(limit, scale.overflows_at or limit))
 
 
-def _upper(cache: TokenCache, scale: Scale, messages: Iterable[Message], tools: int) -> int:
-    estimate = _REQUEST + tools + sum(map(cache.sizes.__getitem__, messages))
+def _upper(cache: TokenCache, scale: Scale) -> int:
+    estimate = _REQUEST + cache.tools_tokens + sum(map(cache.sizes.__getitem__, cache.messages))
     return math.ceil(estimate * scale.ratio)

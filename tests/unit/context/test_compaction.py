@@ -17,7 +17,7 @@ from zeroclaw.context.compaction import (
     summary_question,
     summary_tokens,
 )
-from zeroclaw.context.tokens import Scale, of_message, of_text
+from zeroclaw.context.tokens import Scale, TokenCache, of_message, of_text
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from zeroclaw.value import replace
 
@@ -50,7 +50,7 @@ def test_a_history_is_heavy_from_seven_tenths_of_its_room_on() -> None:
     """Of what the window leaves beside the answer, the prompt and the tools (S3-09)."""
     turns = next(n for n in range(1, 99) if heavy(talk(n, 4)))
     sizes = sum(map(of_message, talk(turns, 4)))
-    room = WINDOW - WINDOW // 4 - fixed_of(inputs((), start=0), 0)
+    room = WINDOW - WINDOW // 4 - fixed_of(inputs((), start=0), TokenCache())
     assert 0.7 * room - 100 < sizes < 0.7 * room + 200
     assert not heavy(talk(turns - 1, 4))
     assert heavy(talk(turns - 1, 4), tools=(TOOL,) * 9), "more tools leave less room"
@@ -78,7 +78,7 @@ def test_three_tenths_of_the_room_stay() -> None:
     tail = kept_tail(request_inputs)
     assert tail is not None
     stays = sum(map(of_message, tail.of(history)))
-    room = WINDOW - WINDOW // 4 - fixed_of(request_inputs, 0)
+    room = WINDOW - WINDOW // 4 - fixed_of(request_inputs, TokenCache())
     assert 0.3 * room - 200 < stays <= 0.3 * room
     assert kept_tail(request_inputs, is_minimal=True) == Tail(start=len(history) - 1)
     assert kept_tail(inputs((said(1),)), is_minimal=True) is None

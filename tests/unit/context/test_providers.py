@@ -27,7 +27,7 @@ class Fake(Value):
     will: tuple[ContextText | Exception | None, ...]
 
     async def texts(self, request: ContextRequest) -> Sequence[ContextText]:
-        assert request == REQUEST
+        assert replace(request, window=None) == REQUEST
         found: list[ContextText] = []
         for text in self.will:
             if text is None:
@@ -47,7 +47,8 @@ def adds(*texts: ContextText | str | Exception | None, spec: ContextSpec = SAME)
 
 
 async def gathered(*fakes: Fake, place: Place = "system", window: int | None = None) -> Gathered:
-    return await ContextProviders(fakes, Redactor((SECRET,)).finds).gather(REQUEST, place, window)
+    request = replace(REQUEST, window=window)
+    return await ContextProviders(fakes, Redactor((SECRET,)).finds).gather(request, place)
 
 
 async def test_each_text_is_a_part_in_the_order_of_the_providers() -> None:
@@ -218,6 +219,6 @@ async def test_a_budget_is_of_the_models_own_tokens(sizes: str, least: int, most
 
     spec = ContextSpec(name="same", priority=1, max_tokens=100, trusted=True)
     providers = ContextProviders([adds("word " * 400, spec=spec)], Redactor((SECRET,)).finds)
-    (part,) = (await providers.gather(REQUEST, "system", None, count)).parts
+    (part,) = (await providers.gather(REQUEST, "system", count)).parts
     assert least <= len(part.text) <= most
     assert len(calls) <= 4

@@ -112,48 +112,48 @@ def test_tools_are_weighed_anew_only_where_they_changed() -> None:
 
 def test_what_was_reported_bounds_the_next_request() -> None:
     """It takes what the last one took, and the estimate of what was added."""
-    cache = weigh(TokenCache(), MESSAGES)
-    guess = of_request(cache, NEW, MESSAGES, 100)
-    cache, scale = report(cache, NEW, MESSAGES, 100, guess // 2)
+    cache = weigh(TokenCache(tools_tokens=100), MESSAGES)
+    guess = of_request(cache, NEW)
+    cache, scale = report(cache, NEW, guess // 2)
     assert scale == NEW
     longer = (*MESSAGES, MORE)
     cache = weigh(cache, longer)
-    assert of_request(cache, scale, longer, 100) == guess // 2 + of_message(MORE)
-    assert of_request(cache, scale, longer, 130) == guess // 2 + of_message(MORE) + 30
-    assert of_request(cache, scale, longer, 70) == guess // 2 + of_message(MORE)
+    assert of_request(cache, scale) == guess // 2 + of_message(MORE)
+    more_tools, fewer_tools = replace(cache, tools_tokens=130), replace(cache, tools_tokens=70)
+    assert of_request(more_tools, scale) == guess // 2 + of_message(MORE) + 30
+    assert of_request(fewer_tools, scale) == guess // 2 + of_message(MORE)
     # One message twice is two messages.
-    twice = (*longer, MORE)
-    assert of_request(cache, scale, twice, 100) == guess // 2 + 2 * of_message(MORE)
+    cache = weigh(cache, (*longer, MORE))
+    assert of_request(cache, scale) == guess // 2 + 2 * of_message(MORE)
 
 
 def test_a_request_that_lost_its_beginning_is_bounded_by_both() -> None:
     """By the estimate of what is left, where that is less than what was reported."""
     cache = weigh(TokenCache(), MESSAGES)
-    guess = of_request(cache, NEW, MESSAGES, 0)
-    cache, scale = report(cache, NEW, MESSAGES, 0, guess - 10)
+    guess = of_request(cache, NEW)
+    cache, scale = report(cache, NEW, guess - 10)
     rest = MESSAGES[4:]
-    assert of_request(cache, scale, rest, 0) == of_request(weigh(TokenCache(), rest), NEW, rest, 0)
+    assert of_request(weigh(cache, rest), scale) == of_request(weigh(TokenCache(), rest), NEW)
 
 
 def test_a_report_that_can_not_be_true_is_not_believed() -> None:
     """Some endpoints count only what they had not kept, and some say nothing."""
-    cache, scale = report(weigh(TokenCache(), MESSAGES), NEW, MESSAGES, 0, 1)
+    cache, scale = report(weigh(TokenCache(), MESSAGES), NEW, 1)
     assert (cache.reported, scale) == (None, NEW)
 
 
 def test_a_tokenizer_that_counts_more_is_learned_at_once_and_unlearned_slowly() -> None:
     """One small request with a hidden prompt in front teaches nothing."""
     cache = weigh(TokenCache(), MESSAGES)
-    guess = of_request(cache, NEW, MESSAGES, 0)
-    _, scale = report(cache, NEW, MESSAGES, 0, guess * 3 // 2)
+    guess = of_request(cache, NEW)
+    _, scale = report(cache, NEW, guess * 3 // 2)
     assert scale.ratio == pytest.approx(1.5, rel=0.01)
-    assert of_request(cache, scale, MESSAGES, 0) >= guess * 3 // 2
-    _, less = report(cache, scale, MESSAGES, 0, guess)
+    assert of_request(cache, scale) >= guess * 3 // 2
+    _, less = report(cache, scale, guess)
     assert less.ratio == pytest.approx(1.45, rel=0.01)
-    _, most = report(cache, scale, MESSAGES, 0, guess * 100)
+    _, most = report(cache, scale, guess * 100)
     assert most.ratio == 4.0
-    small = MESSAGES[:1]
-    assert report(weigh(TokenCache(), small), NEW, small, 0, 5_000)[1] == NEW
+    assert report(weigh(TokenCache(), MESSAGES[:1]), NEW, 5_000)[1] == NEW
 
 
 def test_a_request_that_was_too_large_bounds_all_that_follow() -> None:
@@ -181,7 +181,7 @@ def test_a_file_takes_room_too(media_type: str, size_bytes: int, tokens: int) ->
     assert of_message(shown) == of_message(plain) + tokens
     for message, learns in ((plain, True), (shown, False)):
         cache = weigh(TokenCache(), (message,))
-        cache, scale = report(cache, Scale(), (message,), 0, 2 * of_message(message))
+        cache, scale = report(cache, Scale(), 2 * of_message(message))
         assert (scale.ratio > 1) is learns
         assert cache.reported is not None
 
@@ -191,7 +191,7 @@ def test_a_refusal_is_forgotten_in_the_course_of_many_answers() -> None:
     cache = weigh(TokenCache(), MESSAGES)
     scale = report_overflow(NEW, 1_000)
     for _ in range(70):
-        cache, scale = report(cache, scale, MESSAGES, 0, 1_500)
+        cache, scale = report(cache, scale, 1_500)
     assert 2_000 < scale.overflows_at < 2_200
 
 
