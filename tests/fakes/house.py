@@ -32,7 +32,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
 from tests.fakes.scripted_channel import ScriptedChannel, Shown
-from tests.fakes.scripted_model import ScriptedModel
+from tests.fakes.scripted_model import Answer, ScriptedModel
 from zeroclaw.channel import Capabilities, Card, Channel, ChannelContext, Outcome, TranscriptItem
 from zeroclaw.config.model import ChannelSettings, Config
 from zeroclaw.context_provider import ContextProvider
@@ -156,6 +156,16 @@ class World:
                 yield house
             finally:
                 task.cancel()
+
+    @asynccontextmanager
+    async def told(
+        self, text: str, *script: Answer, by: str = "ada", room: str = "", channel: str = "chat"
+    ) -> AsyncGenerator["House"]:
+        """Run a process to which a person has written; the script is what the model answers."""
+        self.model.will(*script)
+        async with self.running() as house:
+            await house.say(text, by, room=room, channel=channel)
+            yield house
 
     def _parts(self) -> Foundation:
         process = next(self._processes)

@@ -424,8 +424,7 @@ async def test_nothing_is_typed_while_the_turn_waits_for_a_person(
     """It may wait for long; once they have answered it works again, and its text comes below (P6)."""
     chat = world.add_platform("chat", TYPES)
     world.model.will(asks_for(("poke", '{"a": 1}'), saying=saying), (asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         await asyncio.sleep(TYPING_S * 3)
         assert chat.called("typing") == []
         await house.press()

@@ -62,8 +62,7 @@ async def test_a_person_is_the_same_on_every_channel(two: World) -> None:
 async def test_a_grant_of_one_place_does_not_cover_another(two: World) -> None:
     """A grant is of one conversation, also where its holder is the same person (P5)."""
     two.model.will(POKE, says("done"), POKE, says("again"), POKE, says("elsewhere"))
-    async with two.running() as house:
-        await house.say("poke it", "ben")
+    async with two.told("poke it", by="ben") as house:
         await house.press("for_a_time")
         await house.say("poke it", "ben")
         assert house.texts("ben")[1:] == ["done", "again"]
@@ -80,8 +79,7 @@ async def test_a_granter_is_not_covered_under_another_id(two: World) -> None:
     """
     asking(two, requester_may_answer=False, chat="mail:operators")
     two.model.will(POKE, says("done"), POKE, says("again"), POKE, says("mine"))
-    async with two.running() as house:
-        await house.say("poke it", "ben", room="team")
+    async with two.told("poke it", by="ben", room="team") as house:
         assert await house.press("for_a_time", "ada2", at="operators", channel="mail") == (
             "approved: `poke`, and without asking any content into `/notes/1` for 1 hour"
         )
@@ -102,8 +100,7 @@ async def test_who_grants_and_is_tied_to_who_asks_only_later_is_not_covered(two:
     )
     asking(two, requester_may_answer=False, chat="mail:operators").configure(people=loose)
     two.model.will(POKE, says("done"), POKE, says("mine"))
-    async with two.running() as house:
-        await house.say("poke it", "ben", room="team")
+    async with two.told("poke it", by="ben", room="team") as house:
         await house.press("for_a_time", "ada2", at="operators", channel="mail")
         two.configure(people=PEOPLE)
         await house.ask("reload")
@@ -117,9 +114,7 @@ async def test_a_requester_may_not_answer_from_another_channel(two: World) -> No
     """Nor once a reload has tied the id that they asked under to the one that they press with (P5)."""
     loose = (PersonSettings(name="ada", ids=("chat:ada",), roles=("operator",)), *PEOPLE[1:])
     asking(two, requester_may_answer=False, chat="chat:operators").configure(people=loose)
-    two.model.will(POKE, says("done"))
-    async with two.running() as house:
-        await house.say("poke it", "ada2", channel="mail")
+    async with two.told("poke it", POKE, says("done"), by="ada2", channel="mail") as house:
         two.configure(people=PEOPLE)
         await house.ask("reload")
         assert await house.press(at="operators") == (
@@ -136,9 +131,7 @@ async def test_a_question_from_one_channel_is_answered_on_another_after_a_restar
 ) -> None:
     """By those who got the card, once; others read that it is not theirs (P5)."""
     asking(two, chat="chat:operators")
-    two.model.will(POKE, says("done"))
-    async with two.running() as house:
-        await house.say("poke it", "ben2", channel="mail")
+    async with two.told("poke it", POKE, says("done"), by="ben2", channel="mail") as house:
         assert house.texts("ben2", channel="mail") == ["Waiting for an operator to approve `poke`."]
         assert await house.press(who="ben", at="operators") == ONLY_OPERATORS
     async with two.running() as house:
@@ -153,8 +146,7 @@ async def test_an_answer_from_another_channel_can_be_late(two: World) -> None:
     """Then nothing runs, and both chats read so (P5)."""
     asking(two, chat="chat:operators")
     two.model.will(POKE, says("nobody answered"))
-    async with two.running() as house:
-        await house.say("poke it", "ben2", channel="mail")
+    async with two.told("poke it", by="ben2", channel="mail") as house:
         await house.advance(900)
         assert await house.press(at="operators") == "too late: it expired at 12:15:00 UTC"
         assert house.endings("operators") == [("expired", "")]
@@ -169,9 +161,7 @@ async def test_each_address_of_an_approver_shows_how_it_ended(two: World) -> Non
     people = (PersonSettings(name="ada", ids=ids, roles=("operator",)),)
     channels = {**two.config.channels, "third": ChannelSettings(allowed_users=("*",))}
     two.configure(people=people, channels=channels)
-    two.model.will(POKE, says("done"))
-    async with two.running() as house:
-        await house.say("poke it", "cleo", channel="third")
+    async with two.told("poke it", POKE, says("done"), by="cleo", channel="third") as house:
         assert house.card().calls == house.card("ada2", channel="mail").calls
         await house.say("/deny 1 not today", "ada2", channel="mail")
         assert house.endings() == house.endings("ada2", channel="mail")
@@ -440,8 +430,7 @@ def bilingual(tmp_path: Path) -> World:
 
 async def test_a_choice_holds_from_its_own_reply_on(bilingual: World) -> None:
     """The reply is in the language that was chosen, and so is everything after it."""
-    async with bilingual.running() as house:
-        await house.say("/language de")
+    async with bilingual.told("/language de") as house:
         assert house.texts()[-1] == "Ab jetzt spreche ich Deutsch mit dir."
         await house.say("/language")
         assert house.texts()[-1].startswith("Meine eigenen Sätze gibt es auf ")
@@ -451,15 +440,13 @@ async def test_a_choice_holds_from_its_own_reply_on(bilingual: World) -> None:
 
 async def test_a_person_chooses_a_language_for_themselves_only(bilingual: World) -> None:
     """In one group each is spoken to in their own language."""
-    async with bilingual.running() as house:
-        await house.say("/language de", "ada", room="r")
+    async with bilingual.told("/language de", room="r") as house:
         await house.say("/language", "ben", room="r")
         assert house.texts(room="r")[-1].startswith("My own sentences")
 
 
 async def test_a_language_that_is_not_spoken_changes_nothing(bilingual: World) -> None:
-    async with bilingual.running() as house:
-        await house.say("/language klingon")
+    async with bilingual.told("/language klingon") as house:
         assert house.texts()[-1] == (
             "My own sentences can be in English (`/language en`), Deutsch (`/language de`). "
             "Now they are in English."

@@ -27,8 +27,7 @@ async def decided(house: House) -> list[Decided]:
 
 async def test_a_halt_and_its_end_are_on_record(world: World) -> None:
     """With who did it and where; what changes nothing is not."""
-    async with world.running() as house:
-        await house.say("/resume")
+    async with world.told("/resume") as house:
         await house.say("/halt")
         await house.ask("resume")
         await house.ask("resume")
@@ -46,8 +45,7 @@ async def test_a_halt_and_its_end_are_on_record(world: World) -> None:
 async def test_who_was_let_in_and_who_revoked_is_on_record(world: World) -> None:
     """Two at once too, in the order of the answers."""
     world.configure(channels={"chat": BY_CODE})
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say("and me", "trudy")
         await house.say("/approve 1 2")
         await house.say("/pair revoke chat:trudy")
@@ -71,9 +69,7 @@ async def test_the_first_operator_is_on_record(world: World) -> None:
 
 
 async def test_a_decision_and_an_anchor_in_the_same_instant_follow_each_other(world: World) -> None:
-    world.model.will(POKE, says("done"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE, says("done")) as house:
         await house.press()
         async with asyncio.TaskGroup() as group:
             group.create_task(house.services.anchors.anchor())
@@ -102,8 +98,7 @@ async def test_a_damaged_chain_prevents_no_halt(world: World) -> None:
 async def test_a_damaged_chain_stops_no_daemon(world: World, *, own: bool) -> None:
     """The other chains are anchored, and the log names a conversation's."""
     world.model.will(LOOK, says("seen"), LOOK, says("seen too"), says("well"))
-    async with world.running() as house:
-        await house.say("look", "ben")
+    async with world.told("look", by="ben") as house:
         (conversation,) = await world.store.streams(LogKind.AUDIT)
         stream = STREAM if own else conversation
         await world.store.write(Append(log=LogKind.AUDIT, stream=stream, body=b"no entry"))

@@ -36,9 +36,7 @@ DEADLINE_S = 900.0
 
 async def test_an_approved_call_runs_once(world: World) -> None:
     """The answer is one commit, and the card shows it and who gave it (P5, S2-10)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         assert world.poke.runs == []
         assert await house.press() == "approved: `poke`"
         assert world.poke.runs == [{"a": 1}]
@@ -51,9 +49,7 @@ async def test_an_approved_call_runs_once(world: World) -> None:
 
 async def test_a_denied_call_does_not_run(world: World) -> None:
     """The model reads who refused it and why, and goes on (S2-09, K2)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         toast = await house.press("deny_with_reason")
         assert toast == "why is `poke` denied? reply with the reason"
         assert house.endings() == []
@@ -67,9 +63,7 @@ async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_
     world: World,
 ) -> None:
     """A press that ends nothing yet names the card's place, too (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, by="ben") as house:
         [row] = await house.rows(RowKind.APPROVAL)
         request = approvals.APPROVALS.of(row)
         await world.store.write(approvals.to_put(replace(request, refs=())))
@@ -80,9 +74,7 @@ async def test_a_card_that_was_never_recorded_is_known_once_its_reason_is_asked_
 
 async def test_a_secret_in_a_reason_is_not_kept(world: World) -> None:
     """The reason of a denial is redacted before it is stored (P8)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.press("deny_with_reason", reason="hunter2-and-then-some")
         assert "hunter2" not in world.model.asked()[-1]
 
@@ -91,9 +83,7 @@ async def test_another_operator_answers_instead(world: World) -> None:
     """The card goes to the other one, under any id; the requester's press is refused (P5)."""
     dora = PersonSettings(name="dora", ids=("chat:cleo",), roles=("operator",))
     world.configure(approvals=ApprovalSettings(requester_may_answer=False), people=(*PEOPLE, dora))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         refused = await house.press(who="ada", at="cleo")
         assert refused == "whoever asks may not approve; somebody else has to answer this"
         world.configure(approvals=ApprovalSettings())
@@ -105,9 +95,7 @@ async def test_another_operator_answers_instead(world: World) -> None:
 
 async def test_a_requester_may_not_answer_once_that_is_forbidden(world: World) -> None:
     """A reload counts for what is open by then, as every other change of who may answer (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         world.configure(approvals=ApprovalSettings(requester_may_answer=False))
         await house.ask("reload")
         refused = await house.press(who="ada")
@@ -117,9 +105,7 @@ async def test_a_requester_may_not_answer_once_that_is_forbidden(world: World) -
 
 async def test_an_open_question_is_for_the_approvers_of_now(world: World) -> None:
     """A reload decides who approves, also for cards that were sent before (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
         await house.ask("reload")
         assert await house.press(who="ada") == "only ben may answer this"
@@ -143,9 +129,7 @@ async def test_an_approval_of_a_former_approver_starts_no_call(world: World, lat
     """The first yes waits for the second one; by then its giver may no longer give it (P5)."""
     requester = "ada" if later.startswith("asked") else "ben"
     world.configure(people=(*PEOPLE, DORA))
-    world.model.will(BOTH)
-    async with world.running() as house:
-        await house.say("poke twice", requester)
+    async with world.told("poke twice", BOTH, by=requester) as house:
         await house.press(who="ada")
         world.configure(**LATER[later])
         await house.ask("reload")
@@ -162,9 +146,7 @@ async def test_an_approval_of_a_former_approver_starts_no_call(world: World, lat
 async def test_a_revoked_operator_has_approved_nothing_that_has_not_started(world: World) -> None:
     """As after a reload; a restart in between changes nothing (P5)."""
     world.configure(people=(*PEOPLE, DORA))
-    world.model.will(BOTH)
-    async with world.running() as house:
-        await house.say("poke twice", "ben")
+    async with world.told("poke twice", BOTH, by="ben") as house:
         await house.press(who="ada")
         await house.ask("pair", words="revoke ada")
     async with world.running() as house:
@@ -185,8 +167,7 @@ async def test_an_operator_who_may_not_approve_a_tool_gets_no_card_for_it(
     }
     world.configure(people=(*PEOPLE, DORA), policy=PolicySettings(statement=(statement,)))
     world.model.will(asks_for(("burn", "{}"), ("poke", '{"a": 1}')))
-    async with world.running() as house:
-        await house.say("poke it", requester)
+    async with world.told("poke it", by=requester) as house:
         assert [call.tool for call in house.card("cleo").calls] == ["burn", "poke"]
         assert await house.press(who="ada", at="cleo", call=1) == "only an operator may answer this"
         assert await house.press(who="cleo", call=1) == "approved: `poke`"
@@ -201,9 +182,7 @@ async def test_where_no_person_may_approve_a_tool_the_model_reads_so(world: Worl
         "actions": ["approve:poke"],
     }
     world.configure(policy=PolicySettings(statement=(statement,)))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE):
         assert "no operator can be reached from here" in world.model.asked()[-1]
 
 
@@ -211,9 +190,7 @@ async def test_a_former_operator_gets_no_card(world: World) -> None:
     """The operator of now is, though the other one's own turn is still at work (P5)."""
     world.look.hold = asyncio.Event()
     world.configure(people=(*PEOPLE, DORA))
-    world.model.will(asks_for(("look", "{}")), POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", asks_for(("look", "{}")), POKE) as house:
         world.configure(people=(NO_OPERATOR, PEOPLE[1], DORA))
         await house.ask("reload")
         world.look.hold.set()
@@ -224,9 +201,7 @@ async def test_a_former_operator_gets_no_card(world: World) -> None:
 async def test_only_a_named_approver_gets_the_card(world: World) -> None:
     """`approvals.approvers` names who gets a card and whose answer counts (P5)."""
     world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         assert house.texts() == ["Waiting for ben to approve `poke`."]
         assert await house.press(who="ada", at="ben") == "only ben may answer this"
         assert await house.press(who="ben") == "approved: `poke`"
@@ -234,9 +209,7 @@ async def test_only_a_named_approver_gets_the_card(world: World) -> None:
 
 async def test_a_press_at_the_deadline_is_too_late(world: World) -> None:
     """Silence has become a denial, whether or not the timer has fired (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.advance(DEADLINE_S - 1)
         assert house.endings() == []
         await house.advance(1)
@@ -248,9 +221,7 @@ async def test_a_press_at_the_deadline_is_too_late(world: World) -> None:
 
 async def test_a_press_before_the_timer_fires_can_be_late_too(world: World) -> None:
     """It was admitted at the deadline, so it has lost (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         world.clock.leap(timedelta(seconds=DEADLINE_S))
         assert await house.press() == "too late: it expired at 12:15:00 UTC"
         assert world.poke.runs == []
@@ -274,9 +245,7 @@ async def test_a_deadline_is_not_waited_for_by_a_clock_that_was_wrong(world: Wor
 
 async def test_a_deadline_meets_a_card_that_becomes_known(world: World) -> None:
     """The row has just changed; it is read anew, and ended as it stands now (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         raced: list[Commit] = []
 
         def touch(commit: Commit) -> None:
@@ -293,9 +262,7 @@ async def test_a_deadline_meets_a_card_that_becomes_known(world: World) -> None:
 
 async def test_a_late_press_on_an_unknown_copy_settles_it_too(world: World) -> None:
     """Even when the question has ended already (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.press()
         card = house.card()
         await world.platforms["chat"].ask(house.place(), card)
@@ -309,8 +276,7 @@ async def test_a_press_without_the_right_to_answer_records_no_card(
     world: World, *, is_over: bool
 ) -> None:
     """On Telegram a client can name any message of the bot's as the card that it pressed (P5)."""
-    async with world.running() as house:
-        await house.say("hi", "ben")
+    async with world.told("hi", by="ben") as house:
         world.model.will(POKE)
         (answer,) = world.platforms["chat"].standing(house.place("ben"))
         await house.say("poke it")
@@ -342,9 +308,7 @@ async def test_what_cannot_be_named_is_offered_once_only(world: World) -> None:
         type(POKE_SPEC)(name="poke", description="", parameters={}, effects=frozenset({"network"}))
     )
     world.tools = (exec_only,)
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         assert "for_a_time" not in house.card().choices
         assert await house.press("for_a_time") == "this answer is not offered here"
 
@@ -356,9 +320,7 @@ NOBODY = Principal(id="person:nobody", roles=frozenset(), channel="chat", sender
 
 async def test_calls_are_answered_by_number(world: World) -> None:
     """Each by its own; what is denied does not run, and the batch waits for all (P5, K2)."""
-    world.model.will(TWO_POKES)
-    async with world.running() as house:
-        await house.say("poke both")
+    async with world.told("poke both", TWO_POKES) as house:
         assert [call.number for call in house.card().calls] == [1, 2]
         await house.say("/approve 1")
         assert house.texts()[-1] == "`1`: approved: `poke`."
@@ -371,9 +333,7 @@ async def test_calls_are_answered_by_number(world: World) -> None:
 
 async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
     """Unknown, ended, missing: each gets its sentence (P5, P10)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.say("/approve 7")
         assert house.texts()[-1] == "There is no call `7` in this chat."
         await house.say("/approve")
@@ -387,9 +347,7 @@ async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
 @pytest.mark.parametrize("words", ["2 1 hour", "2, not 1", "2 1 3 no", "not 1", "1-2"])
 async def test_words_beside_the_numbers_approve_nothing(world: World, words: str) -> None:
     """`/approve 2 1 hour` means one call, and names two (P5)."""
-    world.model.will(TWO_POKES)
-    async with world.running() as house:
-        await house.say("poke both")
+    async with world.told("poke both", TWO_POKES) as house:
         await house.say(f"/approve {words}")
         assert house.texts()[-1] == (
             "Nothing was approved: write only numbers after `/approve`, such as `/approve 1 3`."
@@ -403,9 +361,7 @@ async def test_words_beside_the_numbers_approve_nothing(world: World, words: str
 @pytest.mark.parametrize("command", ["approve", "deny", "revoke"])
 async def test_one_message_names_only_so_many(world: World, command: str) -> None:
     """One that names more changes nothing, and its answer does not grow with it (P9)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.say(f"/{command} {' '.join(map(str, range(1, 900)))}")
         assert house.texts()[-1] == "One message answers 32 calls at most; nothing was changed."
         assert await house.states("pending", "control") == []
@@ -416,9 +372,7 @@ async def test_one_message_names_only_so_many(world: World, command: str) -> Non
 async def test_numbers_are_not_for_everybody(world: World) -> None:
     """A number counts in its own chat and for its own approver only (P5)."""
     world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.say("/approve 1", "ada")
         assert house.texts()[-1] == "There is no call `1` in this chat."
         await house.say("/approve 1", "cleo")
@@ -429,9 +383,7 @@ async def test_numbers_are_not_for_everybody(world: World) -> None:
 
 async def test_a_number_pressed_by_the_wrong_person_is_refused(world: World) -> None:
     """In the approver's chat, but not by the approver (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.say("/approve 1", "ben", room="ada")
         assert "`1`: only an operator may answer this." in house.texts()
         assert world.poke.runs == []
@@ -439,9 +391,7 @@ async def test_a_number_pressed_by_the_wrong_person_is_refused(world: World) -> 
 
 async def test_calls_of_several_conversations_in_one_answer(world: World) -> None:
     """Each conversation's in a commit of its own, and each says what was answered (P5)."""
-    world.model.will(TWO_POKES, POKE)
-    async with world.running() as house:
-        await house.say("poke both", "ben")
+    async with world.told("poke both", TWO_POKES, POKE, by="ben") as house:
         await house.say("poke it", "cleo")
         await house.say("/approve 1 3 2 9")
         assert house.texts()[-2:] == [
@@ -454,9 +404,7 @@ async def test_calls_of_several_conversations_in_one_answer(world: World) -> Non
 
 async def test_a_kill_between_the_answers_loses_none(world: World) -> None:
     """The platform delivers the command again, because it was not confirmed (P1, P5)."""
-    world.model.will(POKE, asks_for(("poke", '{"a": 2}')))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, asks_for(("poke", '{"a": 2}')), by="ben") as house:
         await house.say("poke it", "cleo")
         world.store.cut_after(DurablePoint.ADMITTED)
         async with asyncio.TaskGroup() as group:
@@ -479,9 +427,7 @@ async def test_a_kill_between_the_answers_loses_none(world: World) -> None:
 
 async def test_a_refused_answer_to_several_conversations_is_said_once(world: World) -> None:
     """Even if the platform delivers the command again (P1)."""
-    world.model.will(POKE, POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ada", room="den")
+    async with world.told("poke it", POKE, POKE, room="den") as house:
         await house.say("poke it", "ada", room="lab")
         envelope = house.envelope(house.command("approve", "1 2"), "ben", room="ada")
         assert await house.services.ingress.admit(envelope) == Accepted()
@@ -496,9 +442,7 @@ async def test_a_refused_answer_to_several_conversations_is_said_once(world: Wor
 
 async def test_a_call_that_changes_between_the_answers_is_read_anew(world: World) -> None:
     """The compare-and-set is each call's own (P5)."""
-    world.model.will(POKE, POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, POKE, by="ben") as house:
         await house.say("poke it", "cleo")
         raced: list[Commit] = []
 
@@ -522,8 +466,7 @@ async def test_a_call_that_always_changes_is_given_up(world: World) -> None:
         if is_answer(commit):
             raise Conflict("raced")
 
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.say("poke it", "cleo")
         world.store.before = race
         with pytest.raises(Conflict, match="others kept changing"):
@@ -541,9 +484,7 @@ def is_answer(commit: Commit) -> bool:
 
 async def test_a_late_number_reads_that_it_expired(world: World) -> None:
     """As a press would be (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         world.clock.leap(timedelta(seconds=DEADLINE_S))
         await house.say("/approve 1")
         assert "`1`: too late: it expired at 12:15:00 UTC." in house.texts()
@@ -566,9 +507,7 @@ async def many_others(house: House) -> None:
 @pytest.mark.slow
 async def test_a_number_is_found_behind_a_page_of_questions(world: World) -> None:
     """However many wait, each open one can be answered (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await many_others(house)
         await house.say("/approve 1")
         assert world.poke.runs == [{"a": 1}]
@@ -579,9 +518,7 @@ async def test_a_number_is_found_behind_a_page_of_questions(world: World) -> Non
 
 async def test_pending_lists_requests_to_answer_and_own_ones(world: World) -> None:
     """The approver sees the number, the requester sees whom it waits for."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("/pending")
+    async with world.told("/pending", POKE) as house:
         await house.say("poke it", "ben")
         await house.say("/pending")
         await house.say("/pending", "ben")
@@ -611,9 +548,7 @@ async def test_in_a_group_only_its_own_questions_are_listed(world: World) -> Non
 async def test_in_the_chat_of_the_cards_every_question_is_listed_whole(world: World) -> None:
     """Its readers see the cards anyway, and answer by these numbers (P5)."""
     world.configure(approvals=ApprovalSettings(chat="chat:team"))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, by="ben") as house:
         await house.say("/pending", room="team")
         assert house.texts(room="team")[-1] == "- `1` `poke`: poke ['a'], open until 12:15:00 UTC"
 
@@ -627,9 +562,7 @@ async def test_pending_looks_through_all_that_waits(world: World) -> None:
         "actions": ["approve:other"],
     }
     world.configure(policy=PolicySettings(statement=(no_other,)))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await many_others(house)
         await house.say("/pending")
         assert house.texts()[-1] == "- `1` `poke`: poke ['a'], open until 12:15:00 UTC"
@@ -638,9 +571,7 @@ async def test_pending_looks_through_all_that_waits(world: World) -> None:
 @pytest.mark.parametrize("who", ["ben", "ada"])
 async def test_a_message_that_waits_for_an_approval_reads_so(world: World, who: str) -> None:
     """Whoever writes while the turn waits learns why nothing comes."""
-    world.model.will(TWO_POKES)
-    async with world.running() as house:
-        await house.say("poke both", room="lobby")
+    async with world.told("poke both", TWO_POKES, room="lobby") as house:
         await house.say("hello?", who, room="lobby")
         assert house.texts(room="lobby")[-1] == (
             "Waiting for an operator to approve `poke`; your message is next."
@@ -671,8 +602,7 @@ def configure(world: World, **approvals: float) -> None:
 async def test_an_approver_is_reminded_once_before_the_deadline(world: World) -> None:
     """With tool, number and time left; the one who asked hears nothing of it (P5)."""
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.advance(DUE_S - 1)
         assert reminders(house) == []
         await house.advance(1)
@@ -686,8 +616,7 @@ async def test_an_approver_is_reminded_once_before_the_deadline(world: World) ->
 
 async def test_an_answer_in_time_needs_no_reminder(world: World) -> None:
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.press("deny")
         await house.advance(900)
         assert reminders(house) == []
@@ -696,8 +625,7 @@ async def test_an_answer_in_time_needs_no_reminder(world: World) -> None:
 async def test_calls_of_one_card_share_one_reminder(world: World) -> None:
     """Those that were answered are left out."""
     world.model.will(asks_for(*[("poke", f'{{"a": {n}}}') for n in range(3)]))
-    async with world.running() as house:
-        await house.say("poke all", "ben")
+    async with world.told("poke all", by="ben") as house:
         await house.press("deny", call=1)
         await house.advance(DUE_S)
         assert [text.partition(".")[0] for text in reminders(house)] == [
@@ -709,8 +637,7 @@ async def test_calls_of_one_card_share_one_reminder(world: World) -> None:
 async def test_a_restart_reminds_neither_twice_nor_never(world: World) -> None:
     """The next process repeats no reminder of an earlier one, and sends those that it missed."""
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.advance(10)
     async with world.running() as house:
         await house.advance(DUE_S)
@@ -722,8 +649,7 @@ async def test_a_restart_reminds_neither_twice_nor_never(world: World) -> None:
 
 async def test_a_restart_past_the_moment_reminds_at_once(world: World) -> None:
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.advance(10)
     await world.clock.advance(DUE_S + 80)
     async with world.running() as house:
@@ -736,8 +662,7 @@ async def test_a_restart_past_the_moment_reminds_at_once(world: World) -> None:
 async def test_a_kill_at_the_reminder_leaves_one_reminder(world: World, *, written: bool) -> None:
     """The claim and the note are one commit."""
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         if written:
             world.store.cut_after(DurablePoint.HOUSEKEEPING)
             await house.advance(DUE_S)
@@ -752,8 +677,7 @@ async def test_a_kill_at_the_reminder_leaves_one_reminder(world: World, *, writt
 async def test_an_answer_that_comes_just_then_wins(world: World) -> None:
     """Whoever has answered is not reminded, however close it was."""
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         answers: list[str] = []
 
         async def answer(writes: object) -> None:
@@ -781,8 +705,7 @@ async def test_a_person_who_could_not_act_gets_no_reminder(
 ) -> None:
     """Switched off, or with less than ten seconds left."""
     configure(world, **approvals)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.advance(900)
         assert reminders(house) == []
         assert house.endings() == [("expired", "")]
@@ -804,8 +727,7 @@ async def test_a_card_that_comes_late_says_itself_how_little_is_left(world: Worl
     """A channel that was down for ten minutes of fifteen shows the card, and that is enough."""
     configure(world)
     world.platforms["chat"].will("ask", *[ChannelUnavailable("down")] * 17)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.advance(890)
         assert len([text for text in house.texts() if "poke" in text]) <= 1
         assert reminders(house) == []
@@ -818,9 +740,7 @@ async def test_each_approver_reads_their_own_number_and_language(world: World) -
             PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",), language="de"),
         )
     )
-    world.model.will(POKE, says("no"), POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE, says("no"), POKE) as house:
         await house.press("deny")
         await house.say("poke it", "ben")
         await house.advance(DUE_S)
@@ -839,8 +759,7 @@ async def test_a_question_without_a_shown_card_sends_no_reminder(world: World) -
     """There is no chat to say it in."""
     configure(world)
     world.platforms["chat"].will("ask", *[ChannelUnavailable("down")] * 99)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.advance(10)
     async with world.running() as house:
         await house.advance(DUE_S)
@@ -849,8 +768,7 @@ async def test_a_question_without_a_shown_card_sends_no_reminder(world: World) -
 
 async def test_an_approval_that_is_gone_is_skipped(world: World) -> None:
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         world.store.forget(RowKind.APPROVAL)
         await house.advance(DUE_S)
         assert reminders(house) == []
@@ -859,8 +777,7 @@ async def test_an_approval_that_is_gone_is_skipped(world: World) -> None:
 async def test_what_ended_while_a_start_ends_what_was_due_is_left_alone(world: World) -> None:
     """What was read before is read again in the plan, so a press that came first fails no start."""
     configure(world)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         answers: list[str] = []
 
         async def answer(writes: object) -> None:

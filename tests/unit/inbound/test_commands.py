@@ -27,8 +27,7 @@ from zeroclaw.store import PAGE, RowKind
 
 async def test_help_lists_every_command(world: World) -> None:
     """Each with what it does (P10)."""
-    async with world.running() as house:
-        await house.say("/help")
+    async with world.told("/help") as house:
         [text] = house.texts()
         assert text.splitlines()[0] == "- `/help`: this list"
         assert len(text.splitlines()) == len(COMMANDS)
@@ -37,8 +36,7 @@ async def test_help_lists_every_command(world: World) -> None:
 @pytest.mark.parametrize("command", ["/halt", "/resume", "/tool look {}"])
 async def test_what_only_operators_may_is_refused_with_a_reason(world: World, command: str) -> None:
     """One line that says why, and nothing happens (P10)."""
-    async with world.running() as house:
-        await house.say(command, "ben")
+    async with world.told(command, by="ben") as house:
         [text] = house.texts("ben")
         assert text.startswith(f"`{command.split(maxsplit=1)[0]}` is not for you: ")
         assert house.services.policy.halted_by == ""
@@ -47,8 +45,7 @@ async def test_what_only_operators_may_is_refused_with_a_reason(world: World, co
 
 async def test_status_tells_how_the_daemon_is(world: World) -> None:
     """Model, channels, what waits, disk; a halt and who made it."""
-    async with world.running() as house:
-        await house.say("/tool poke {}")
+    async with world.told("/tool poke {}") as house:
         await house.say("/status")
         lines = house.texts()[-1].splitlines()
         assert lines[0] == "- zeroclaw 1, model scripted"
@@ -64,8 +61,7 @@ async def test_status_tells_how_the_daemon_is(world: World) -> None:
 
 async def test_status_counts_all_that_waits(world: World) -> None:
     """A page is not the end of the count; what waits for `/resume` is not being answered."""
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await house.say("one")
         row = (await house.rows(RowKind.INBOX, "queued"))[0]
         await put_a_page_before(world.store, item_put(INBOX.of(row), "queued"))
@@ -92,8 +88,7 @@ async def test_status_shows_why_a_channel_is_not_up(world: World) -> None:
 
 async def test_new_as_the_first_word_makes_one_conversation(world: World) -> None:
     """There is no old one to end."""
-    async with world.running() as house:
-        await house.say("/new")
+    async with world.told("/new") as house:
         await house.say("one")
         assert world.model.asked() == ["user: one"]
         assert await house.states() == ["answered"]
@@ -104,8 +99,7 @@ async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence(
     world: World, command: str
 ) -> None:
     """Their writer is asked to send them again; the model does not answer them (P1)."""
-    async with world.running() as house:
-        await house.say(f"{command} and then tell me a story")
+    async with world.told(f"{command} and then tell me a story") as house:
         note = "I used only the command: send the text after it as a message of its own."
         assert len([text for text in house.texts() if text.endswith(note)]) == 1
         await house.say(f"{command} ")
@@ -117,8 +111,7 @@ async def test_new_leaves_another_persons_turn_running(world: World) -> None:
     """Without the right to stop it, a new conversation waits for it, and says so (P2, S4-20)."""
     held = asyncio.Event()
     world.model.will((held, *says("to ben")), says("to cleo"))
-    async with world.running() as house:
-        await house.say("one", "ben", room="lobby")
+    async with world.told("one", by="ben", room="lobby") as house:
         await house.say("/new", "cleo", room="lobby")
         await house.say("two", "cleo", room="lobby")
         assert sorted(house.texts(room="lobby")) == [
@@ -135,9 +128,7 @@ async def test_new_leaves_another_persons_turn_running(world: World) -> None:
 @pytest.mark.parametrize("who", ["ben", "ada"])
 async def test_new_of_who_may_stop_the_turn_ends_it(world: World, who: str) -> None:
     """Its own person, and an operator (S4-20)."""
-    world.model.will((asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one", "ben", room="lobby")
+    async with world.told("one", (asyncio.Event(),), by="ben", room="lobby") as house:
         await house.say("/new", who, room="lobby")
         note = f"_Stopped: a new conversation was begun by {who.title()}._"
         assert note in house.texts(room="lobby")
@@ -145,9 +136,7 @@ async def test_new_of_who_may_stop_the_turn_ends_it(world: World, who: str) -> N
 
 async def test_a_turn_that_new_left_running_can_still_be_stopped(world: World) -> None:
     """However many conversations were begun since; `/stop` means what runs (S4-20)."""
-    world.model.will((asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one", "ben", room="lobby")
+    async with world.told("one", (asyncio.Event(),), by="ben", room="lobby") as house:
         await house.say("/new", "cleo", room="lobby")
         await house.say("/new", "cleo", room="lobby")
         await house.say("two", "cleo", room="lobby")
@@ -176,8 +165,7 @@ async def test_a_turn_found_at_a_start_is_ended_by_the_halt(world: World) -> Non
 
 async def test_where_nothing_is_halted_nothing_goes_on(world: World) -> None:
     """A command without effect does not claim one (P10)."""
-    async with world.running() as house:
-        await house.say("/resume")
+    async with world.told("/resume") as house:
         await house.say("/halt")
         await house.say("/resume")
         await house.say("/resume")
@@ -192,8 +180,7 @@ async def test_where_nothing_is_halted_nothing_goes_on(world: World) -> None:
 
 async def test_the_control_lane_is_served_during_a_halt(world: World) -> None:
     """A `/stop` is answered although nothing starts."""
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         await house.say("/halt")
         await house.say("/stop")
         assert house.texts()[-1] == "Nothing is running."
@@ -205,8 +192,7 @@ async def test_the_control_lane_is_served_during_a_halt(world: World) -> None:
 async def test_retry_asks_again_what_failed(world: World) -> None:
     """From the user message of the newest failed or stopped turn; it takes its place in line."""
     world.model.will((StreamBroken("cut"),), (StreamBroken("cut"),), says("better"))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         assert house.texts() == [
             "_The model's answer broke off or was empty twice; send `/retry` to ask again._"
         ]
@@ -220,8 +206,7 @@ async def test_retry_asks_again_what_failed(world: World) -> None:
 
 async def test_retry_without_a_failure_says_so(world: World) -> None:
     """No approval is requested (P10)."""
-    async with world.running() as house:
-        await house.say("/retry")
+    async with world.told("/retry") as house:
         assert house.texts() == [
             "There is nothing to retry: no message of this conversation failed or was stopped."
         ]
@@ -230,8 +215,7 @@ async def test_retry_without_a_failure_says_so(world: World) -> None:
 
 async def test_tool_without_a_name_shows_how_it_is_written(world: World) -> None:
     """And without arguments it is called with none (P10)."""
-    async with world.running() as house:
-        await house.say("/tool")
+    async with world.told("/tool") as house:
         assert house.texts() == ['Name the tool: `/tool shell {"command": "ls"}`']
         await house.say("/tool look")
         assert world.look.runs == [{}]
@@ -239,8 +223,7 @@ async def test_tool_without_a_name_shows_how_it_is_written(world: World) -> None
 
 async def test_a_tool_call_of_a_person_is_gated_like_any_other(world: World) -> None:
     """An operator's own risky call asks, too (P3)."""
-    async with world.running() as house:
-        await house.say("/tool poke {}")
+    async with world.told("/tool poke {}") as house:
         assert world.poke.runs == []
         assert await house.press() == "approved: `poke`"
         assert world.poke.runs == [{}]
@@ -248,8 +231,7 @@ async def test_a_tool_call_of_a_person_is_gated_like_any_other(world: World) -> 
 
 async def test_a_tool_that_failed_is_tried_again(world: World) -> None:
     """`/retry` of a stopped `/tool` makes the same call, through the gate again."""
-    async with world.running() as house:
-        await house.say('/tool poke {"a": 1}')
+    async with world.told('/tool poke {"a": 1}') as house:
         await house.say("/stop")
         await house.say("/retry")
         await house.press()
@@ -258,8 +240,7 @@ async def test_a_tool_that_failed_is_tried_again(world: World) -> None:
 
 async def test_a_retry_makes_no_tool_call_that_its_person_may_not_make(world: World) -> None:
     """Another person's `/tool` runs again only for a person who may use `/tool` (P3)."""
-    async with world.running() as house:
-        await house.say('/tool poke {"a": 1}', room="lobby")
+    async with world.told('/tool poke {"a": 1}', room="lobby") as house:
         await house.say("/stop", room="lobby")
         await house.say("/retry", "ben", room="lobby")
         assert house.texts(room="lobby")[-1].startswith(
@@ -335,8 +316,7 @@ async def test_each_sees_their_own_and_an_operator_all(world: World) -> None:
     prices = {"scripted": PriceSettings(input=10, output=100, cached=1)}
     world.configure(budget=BudgetSettings(prices=prices))
     world.model.will(uses(1_000, 10, 200), uses(490, 10), uses(40, 10))
-    async with world.running() as house:
-        await house.say("one", BEN)
+    async with world.told("one", by=BEN) as house:
         await house.advance(DAY_S)
         await house.say("two", BEN)
         await house.say("three")
@@ -355,9 +335,7 @@ async def test_each_sees_their_own_and_an_operator_all(world: World) -> None:
 async def test_usage_shows_how_far_the_budgets_are(world: World) -> None:
     """A share to whose it is, the day's to operators."""
     world.configure(budget=BudgetSettings(day_tokens=1_000, person_day_tokens=400))
-    world.model.will(uses(90, 10))
-    async with world.running() as house:
-        await house.say("one", BEN)
+    async with world.told("one", uses(90, 10), by=BEN) as house:
         assert (await usage_for(house, BEN)).splitlines()[1:] == [
             "- 25 % of your daily budget, 400 tokens, is used"
         ]
@@ -370,18 +348,14 @@ async def test_tokens_without_a_price_are_named(world: World) -> None:
     """Rather than shown as if it were free."""
     provider = ProviderSettings(kind="openai", base_url="https://x.example/v1", model="m")
     world.configure(provider=provider)
-    world.model.will(uses(90, 10))
-    async with world.running() as house:
-        await house.say("one", BEN)
+    async with world.told("one", uses(90, 10), by=BEN) as house:
         amount = "100 tokens for $0.00 (no price is known for 100 tokens)"
         assert await usage_for(house, BEN) == f"- you: today {amount}; in 30 days {amount}"
 
 
 async def test_the_control_socket_lists_it_by_day_person_and_model(world: World) -> None:
     """As far back as requested."""
-    world.model.will(uses(100, 5), uses(50, 1), uses(7, 1))
-    async with world.running() as house:
-        await house.say("one", BEN)
+    async with world.told("one", uses(100, 5), uses(50, 1), uses(7, 1), by=BEN) as house:
         await house.advance(DAY_S)
         await house.say("two", BEN)
         await house.say("three", BEN)

@@ -49,9 +49,7 @@ def adas_texts(house: House) -> list[str]:
 
 async def test_a_failed_turn_is_reported_with_person_place_and_reason(world: World) -> None:
     """In the commit of its end, so that a kill loses neither (P1)."""
-    world.model.will(DOWN)
-    async with world.running() as house:
-        await house.say("tulip", "ben")
+    async with world.told("tulip", DOWN, by="ben") as house:
         assert adas_texts(house) == [LINE]
         [finished] = [
             commit for commit in world.store.commits if commit.point is DurablePoint.FINISHED
@@ -105,9 +103,7 @@ async def test_an_operator_who_sees_it_in_their_own_chat_gets_no_notice(world: W
             PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",), language="de"),
         )
     )
-    world.model.will(DOWN)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello", DOWN) as house:
         assert len(house.texts()) == 1
         assert house.texts("cleo") == [
             "Eine Antwort an Ada in `chat` ist gescheitert: the model can't answer: it is down."
@@ -125,8 +121,7 @@ async def test_without_another_operator_nothing_is_counted(world: World) -> None
 
 async def test_what_a_person_or_the_model_ended_itself_is_no_failure(world: World) -> None:
     """Stopped, interrupted and answered turns send no notice."""
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         await house.say("/retry", "ben")
         assert adas_texts(house) == []
 
@@ -134,9 +129,7 @@ async def test_what_a_person_or_the_model_ended_itself_is_no_failure(world: Worl
 async def test_a_turn_that_went_in_circles_is_reported(world: World) -> None:
     """Its item ends as failed, for any end."""
     world.configure(runtime=RuntimeSettings(max_iterations=1))
-    world.model.will(asks_for(("look", "{}")))
-    async with world.running() as house:
-        await house.say("look", "ben")
+    async with world.told("look", asks_for(("look", "{}")), by="ben") as house:
         assert [text.partition(";")[0] for text in adas_texts(house)] == [
             "An answer to Ben in `chat` failed: stopped after 1 rounds of tool calls, the limit of "
             "one turn"
@@ -183,8 +176,7 @@ async def test_a_restart_tells_the_next_failure_again(world: World) -> None:
     world.model.will(DOWN, DOWN, says("fine"))
     async with world.running() as house:
         await house.say("hello", "ben")
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         assert adas_texts(house) == [LINE, LINE]
         await house.say("hello", "ben")
         assert house.texts("ben")[-1] == "fine"
@@ -194,8 +186,7 @@ async def test_a_crash_loop_names_what_may_have_run(world: World) -> None:
     """A call that had started is reported although its end could not be recorded (P3)."""
     world.model.will(asks_for(("poke", '{"a": 1}')))
     world.poke.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.press()
         assert len(world.poke.runs) == 1
 
@@ -284,8 +275,7 @@ async def test_a_store_that_is_away_is_waited_for_however_long() -> None:
 
 async def test_a_stored_record_that_is_damaged_silences_its_own_chat_alone(world: World) -> None:
     """Waiting does not mend it, and Telegram hands out nothing behind an update that it keeps."""
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         (row,) = await house.rows(RowKind.ADDRESS)
         world.store.damage(row)
     async with world.running() as house:
@@ -315,8 +305,7 @@ async def test_a_stored_record_that_is_damaged_prevents_no_start(
         await house.say("poke it", "ben")
         row, *_ = await house.rows(kind)
         world.store.damage(row)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         assert house.texts()[-1] == "hello Ada"
 
 
@@ -326,13 +315,10 @@ async def test_a_stored_record_that_is_damaged_prevents_no_start(
 async def test_a_damaged_record_of_the_past_holds_up_no_chat(world: World, kind: RowKind) -> None:
     """No answer needs what came before `/new`, an earlier turn's price, call or count of messages."""
     world.configure(budget=BudgetSettings(conversation_tokens=1_000_000))
-    world.model.will(LOOK, says("I looked"), says("hello again"))
-    async with world.running() as house:
-        await house.say("look", "ben")
+    async with world.told("look", LOOK, says("I looked"), says("hello again"), by="ben") as house:
         row, *_ = await house.rows(kind)
         world.store.damage(row)
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         assert house.texts("ben")[-1] == "hello again"
 
 
@@ -355,9 +341,7 @@ async def test_a_turn_that_is_damaged_while_it_runs_ends_no_daemon(world: World)
 
 async def test_a_turn_whose_request_is_damaged_can_be_stopped(world: World) -> None:
     """Nobody can answer it any more, and no deadline ends it."""
-    world.model.will(POKE, says("hello again"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, says("hello again"), by="ben") as house:
         (row,) = await house.rows(RowKind.APPROVAL)
         world.store.damage(row)
         await house.say("/stop", "ben")
@@ -368,9 +352,7 @@ async def test_a_turn_whose_request_is_damaged_can_be_stopped(world: World) -> N
 
 async def test_a_damaged_request_of_the_past_holds_up_no_answer(world: World) -> None:
     """Only a card that both are on would need it."""
-    world.model.will(POKE, says("one"), POKE, says("two"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, says("one"), POKE, says("two"), by="ben") as house:
         await house.press()
         (row,) = await house.rows(RowKind.APPROVAL)
         world.store.damage(row)
@@ -404,9 +386,7 @@ async def test_a_damaged_record_of_what_waits_keeps_no_daemon_from_starting(
 ) -> None:
     """Such as an answer that no channel has taken yet; what waits behind it goes on."""
     await world.store.write(Put(kind=kind, key="0" * 26, body=b"{", state=state, place=place))
-    world.model.will(says("hello Ben"))
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", says("hello Ben"), by="ben") as house:
         assert house.texts("ben") == ["hello Ben"]
 
 
@@ -426,8 +406,7 @@ async def test_a_card_of_a_damaged_request_ends_no_daemon(world: World) -> None:
     world.model.will(POKE)
     chat = world.platforms["chat"]
     chat.will("ask", ChannelUnavailable("away"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         (row,) = await house.rows(RowKind.APPROVAL)
         world.store.damage(row)
     async with world.running() as house:
@@ -449,8 +428,7 @@ async def test_a_damaged_record_silences_no_command(
     by_code = world.config.channels["chat"].model_copy(update={"pairing": "code"})
     world.configure(channels={"chat": by_code})
     world.model.will(asks_for(("poke", "{}")), says("done"), asks_for(("burn", "{}")))
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say("poke it", "ben")
         await house.press("for_a_time")
         await house.say("burn it", "ben")
@@ -466,13 +444,11 @@ async def test_a_damaged_record_silences_no_command(
 async def test_a_damaged_counter_prevents_no_approval_request(world: World) -> None:
     """No number is given out twice, for an old one must not approve something else (P5)."""
     world.model.will(POKE, says("done"), asks_for(("burn", "{}")))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.press()
         (row,) = await house.rows(RowKind.COUNTER)
         world.store.damage(row)
-    async with world.running() as house:
-        await house.say("burn it", "ben")
+    async with world.told("burn it", by="ben") as house:
         assert await house.numbers() == (2,)
         assert [call.tool for call in house.card().calls] == ["burn"]
 

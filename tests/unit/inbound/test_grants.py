@@ -54,8 +54,7 @@ async def audit_of(house: House, conversation: str) -> list[audit.Entry]:
 
 async def test_the_list_says_what_holds(world: World) -> None:
     """By a number of its own, the same everywhere; for whom, by whom, until when, and where."""
-    async with world.running() as house:
-        await house.say("/grants")
+    async with world.told("/grants") as house:
         assert house.texts() == [catalogue.NOTHING_GRANTED.en]
         await grant_for_a_time(house)
         await grant_for_a_time(house, "ben")
@@ -381,9 +380,7 @@ async def test_the_gate_denies_them_at_once(world: World) -> None:
 
 async def test_grants_of_a_revoked_person_end(world: World) -> None:
     """And what they granted; others keep theirs."""
-    world.model.will(POKE, says("done"), POKE, says("done"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, says("done"), POKE, says("done"), by="ben") as house:
         await house.press("for_a_time")
         await house.say("poke it", "cleo")
         await house.press("for_a_time")
@@ -398,9 +395,7 @@ async def test_grants_of_a_revoked_person_end(world: World) -> None:
 
 async def test_grants_by_a_former_approver_end(world: World) -> None:
     """A reload that leaves Ada no operator ends what she let run as one (P5)."""
-    world.model.will(POKE, says("done"), POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, says("done"), POKE, by="ben") as house:
         await house.press("for_a_time")
         (held,) = await house.rows(RowKind.GRANT)
         ada, ben = world.config.people
@@ -417,9 +412,7 @@ async def test_grants_by_a_former_approver_end(world: World) -> None:
 
 async def test_grants_of_a_person_who_is_let_in_no_more_end(world: World) -> None:
     """Let in again, they begin without it (P5)."""
-    world.model.will(POKE, says("done"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, says("done"), by="ben") as house:
         await house.press("for_a_time")
         (held,) = await house.rows(RowKind.GRANT)
         world.configure(channels={"chat": ChannelSettings(allowed_users=("ada", "cleo"))})
@@ -441,8 +434,7 @@ async def test_a_grant_outlives_an_hour_in_which_who_gave_it_may_not(world: Worl
         policy=PolicySettings(statement=(lunch,)), approvals=ApprovalSettings(grant_s=10_000)
     )
     world.model.will(POKE, says("done"), POKE, says("no"), POKE, says("done"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.press("for_a_time")
         await house.advance(3_700)
         await house.ask("reload")
@@ -455,9 +447,7 @@ async def test_a_grant_outlives_an_hour_in_which_who_gave_it_may_not(world: Worl
 
 async def test_a_grant_that_another_writer_ends_in_that_instant_is_ended_once(world: World) -> None:
     """And audited once."""
-    world.model.will(POKE, says("done"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, says("done"), by="ben") as house:
         await house.press("for_a_time")
 
         def meanwhile(commit: Commit) -> None:
@@ -473,9 +463,7 @@ async def test_a_grant_that_another_writer_ends_in_that_instant_is_ended_once(wo
 
 async def test_a_revoked_person_is_granted_nothing_while_their_turn_ends(world: World) -> None:
     """The grant would come too late to be ended with their others, and be theirs again later."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, by="ben") as house:
         press = house.envelope(house.pressed("for_a_time"))
 
         async def press_first(writes: tuple[Write, ...]) -> None:
@@ -494,8 +482,7 @@ async def test_a_grant_that_is_committed_behind_a_revocations_look_ends_too(worl
     """It was planned before its holder was revoked, and their turn has not ended yet."""
     world.model.will(POKE)
     planned, committed = asyncio.Event(), asyncio.Event()
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         press = house.envelope(house.pressed("for_a_time"))
 
         async def stop_later(_writes: tuple[Write, ...]) -> None:
@@ -541,8 +528,7 @@ async def test_others_go_on(world: World) -> None:
     """Their answers, their waiting messages and their questions are not touched (P9)."""
     more = asyncio.Event()
     world.model.will((*says("Once upon")[:1], more, *says(" a time")))
-    async with world.running() as house:
-        await house.say("a story", "cleo")
+    async with world.told("a story", by="cleo") as house:
         await house.say("and another", "cleo")
         await revoke(house)
         more.set()
@@ -554,8 +540,7 @@ async def test_a_late_stop_ends_no_other_persons_turn(world: World) -> None:
     """It was meant for the turn before, in the same group (P9)."""
     more = asyncio.Event()
     world.model.will((*says("Once upon")[:1], more, *says(" a time")))
-    async with world.running() as house:
-        await house.say("a story", "cleo", room="room")
+    async with world.told("a story", by="cleo", room="room") as house:
         [stream] = await world.store.streams(LogKind.JOURNAL)
         context = house.services.revocation.context
         place, stop = house.place("cleo", "room"), Stop(cause="revoked")
@@ -569,9 +554,7 @@ async def test_a_late_stop_ends_no_other_persons_turn(world: World) -> None:
 
 async def test_an_operator_who_is_revoked_answers_nothing_more(world: World) -> None:
     """Neither by pressing nor with a card (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, by="ben") as house:
         await revoke(house, "ada")
         assert await house.press() == ""
         assert world.poke.runs == []
@@ -582,8 +565,7 @@ async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
     """A revoked person's turn is not taken up again after a restart."""
     more = asyncio.Event()
     world.model.will((*says("Once upon")[:1], more, *says(" a time")))
-    async with world.running() as house:
-        await house.say("a story", "ben")
+    async with world.told("a story", by="ben") as house:
         await house.say("and another", "ben")
         await world.store.write(person_put(out_by_ada(world)))
     async with world.running() as house:
@@ -615,8 +597,7 @@ async def test_a_damaged_row_prevents_no_revocation(world: World) -> None:
         Put(kind=kind, key="0", body=b"", conversation=ConversationId("c"), state=state)
         for kind, state in kinds
     )
-    async with world.running() as house:
-        await house.say("a story", "ben")
+    async with world.told("a story", by="ben") as house:
         await world.store.write(*damaged)
         await revoke(house)
         assert house.texts("ben")[0].endswith(STOPPED)

@@ -81,8 +81,7 @@ async def test_an_unverified_id_is_a_strangers(world: World) -> None:
 
 async def test_a_group_hears_who_spoke(world: World) -> None:
     """In a chat of many the model reads the name, and the answer names the message."""
-    async with world.running() as house:
-        await house.say("hello", "ben", room="lobby")
+    async with world.told("hello", by="ben", room="lobby") as house:
         assert world.model.asked() == ["user: Ben: hello"]
         assert house.texts(room="lobby") == ["ok"]
 
@@ -173,9 +172,7 @@ async def test_a_race_without_end_is_given_up(world: World) -> None:
 async def test_a_message_withdrawn_before_its_turn_is_not_answered(world: World) -> None:
     """It ends as superseded."""
     held = asyncio.Event()
-    world.model.will((held, *says("first")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("first"))) as house:
         await house.say("two")
         await house.withdraw("p2")
         held.set()
@@ -187,9 +184,7 @@ async def test_a_message_withdrawn_before_its_turn_is_not_answered(world: World)
 async def test_another_persons_message_cannot_be_changed(world: World) -> None:
     """An edit finds only what its own sender wrote, in this chat."""
     held = asyncio.Event()
-    world.model.will((held, *says("first")))
-    async with world.running() as house:
-        await house.say("one", room="lobby")
+    async with world.told("one", (held, *says("first")), room="lobby") as house:
         await house.say("two", room="lobby")
         assert await house.edit("p2", "mine", "ben", room="lobby") == Ignored()
         assert await house.withdraw("p2", "ben", room="lobby") == Ignored()
@@ -212,8 +207,7 @@ async def test_a_change_after_the_turn_is_a_note_in_the_history(
     world: World, change: str, expected: str
 ) -> None:
     """It starts no turn and ends as joined; the model reads it with the next message."""
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         await (house.edit("p1", "bye") if change == "edit" else house.withdraw("p1"))
         assert len(world.model.requests) == 1
         assert await house.states() == ["answered", "joined"]
@@ -223,8 +217,7 @@ async def test_a_change_after_the_turn_is_a_note_in_the_history(
 
 async def test_an_edit_that_changes_nothing_is_none(world: World) -> None:
     """Telegram reports a reaction to a message as an edit by its writer."""
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         for text in ("hello", "bye", "bye", "hello"):
             assert await house.edit("p1", text) == Accepted()
             await house.settle()
@@ -239,8 +232,7 @@ async def test_an_edit_is_looked_for_among_the_newest_messages(
 ) -> None:
     """However many were said before it."""
     monkeypatch.setattr(planner, "LOOK_BACK", 1)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         await house.say("and now")
         await house.edit("p2", "bye")
         assert await house.states() == ["answered", "answered", "joined"]
@@ -248,8 +240,7 @@ async def test_an_edit_is_looked_for_among_the_newest_messages(
 
 async def test_an_edit_is_taken_past_a_damaged_message(world: World) -> None:
     """That one costs only itself."""
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         await house.say("and now")
         world.store.damage((await house.rows(RowKind.INBOX))[-1])
         assert await house.edit("p1", "bye") == Accepted()
@@ -260,9 +251,7 @@ async def test_an_edit_is_taken_past_a_damaged_message(world: World) -> None:
 async def test_an_edit_of_a_command_is_only_noted(world: World) -> None:
     """A tool call that a person wrote is frozen as it was written (K7)."""
     held = asyncio.Event()
-    world.model.will((held, *says("first")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("first"))) as house:
         await house.say("/tool look {}")
         await house.edit("p2", "/tool poke {}")
         held.set()
@@ -274,8 +263,7 @@ async def test_an_edit_of_a_command_is_only_noted(world: World) -> None:
 
 async def test_an_edit_races_the_start_of_the_turn(world: World) -> None:
     """Whoever is second looks again: here the turn, which then reads the new words."""
-    async with world.running() as house:
-        await house.say("warm")
+    async with world.told("warm") as house:
         edits: list[str] = []
 
         def edit_first(commit: Commit) -> None:
@@ -295,8 +283,7 @@ async def test_an_edit_races_the_start_of_the_turn(world: World) -> None:
 
 async def test_a_chat_that_moved_takes_its_conversation_along(world: World) -> None:
     """The messages of the old address are known at the new one."""
-    async with world.running() as house:
-        await house.say("hello", room="old")
+    async with world.told("hello", room="old") as house:
         await house.event(Moved(to=house.place(room="new")), room="old")
         await house.say("again", room="new")
         assert world.model.asked() == ["user: Ada: hello", "assistant: ok", "user: Ada: again"]
@@ -307,8 +294,7 @@ async def test_a_chat_that_moved_takes_its_conversation_along(world: World) -> N
 
 async def test_a_chat_that_moved_takes_its_threads_along_and_no_other_chats(world: World) -> None:
     """Slack gives a channel another id, and each of its threads is a conversation."""
-    async with world.running() as house:
-        await house.say("hello", room="old/1")
+    async with world.told("hello", room="old/1") as house:
         await house.say("hi", room="old/12")
         await house.say("lost", room="old/2")
         [*_, damaged] = await house.rows(RowKind.ADDRESS)
@@ -327,8 +313,7 @@ async def test_a_chat_that_a_stranger_moved_takes_its_conversations_along(world:
     """Whoever owns a group need not be one who may talk to the bot, and people keep what is theirs."""
     settings = world.config.channels["chat"].model_copy(update={"scope": "person"})
     world.config = world.config.model_copy(update={"channels": {"chat": settings}})
-    async with world.running() as house:
-        await house.say("hello", room="old")
+    async with world.told("hello", room="old") as house:
         await house.say("I am Ben", "ben", room="old")
         moved = Moved(to=house.place(room="new"))
         assert await house.event(moved, "mallory", room="old") == Accepted()
@@ -340,8 +325,7 @@ async def test_a_chat_that_a_stranger_moved_takes_its_conversations_along(world:
 
 async def test_a_stranger_moves_no_chat_without_a_conversation_and_none_twice(world: World) -> None:
     """A repeated report changes nothing again (P1)."""
-    async with world.running() as house:
-        await house.say("hello", room="old")
+    async with world.told("hello", room="old") as house:
         moved = Moved(to=house.place(room="new"))
         assert await house.event(moved, "mallory", room="empty") == Ignored()
         assert await house.event(moved, "mallory", room="old", key="once") == Accepted()
@@ -375,16 +359,14 @@ async def test_a_conversation_of_ones_own_in_a_group(world: World) -> None:
     """With `scope = \"person\"` two people in one chat don't share a history (P2)."""
     settings = world.config.channels["chat"].model_copy(update={"scope": "person"})
     world.config = world.config.model_copy(update={"channels": {"chat": settings}})
-    async with world.running() as house:
-        await house.say("one", room="lobby")
+    async with world.told("one", room="lobby") as house:
         await house.say("two", "ben", room="lobby")
         assert world.model.asked() == ["user: Ben: two"]
 
 
 async def test_a_command_that_was_obeyed_is_on_record_and_done(world: World) -> None:
     """It ends answered, once; editing or deleting it later changes nothing (P1)."""
-    async with world.running() as house:
-        await house.say("/approve  7 now ")
+    async with world.told("/approve  7 now ") as house:
         await house.edit("p1", "/halt")
         await house.withdraw("p1")
         [row] = await house.rows(RowKind.INBOX)
@@ -443,9 +425,7 @@ async def test_a_command_is_in_force_though_its_channel_was_cut_off(world: World
 async def test_a_stop_brings_nothing_of_an_erased_conversation_back(world: World) -> None:
     """It was meant for a turn that an earlier conversation of the chat was still finishing."""
     world.burn.hold = asyncio.Event()
-    world.model.will(asks_for(("burn", "{}")))
-    async with world.running() as house:
-        await house.say("burn it")
+    async with world.told("burn it", asks_for(("burn", "{}"))) as house:
         await house.press()
         [old] = await house.rows(RowKind.CONVERSATION)
         await house.say("/new")
@@ -542,8 +522,7 @@ async def test_few_albums_are_remembered_for_a_mention(
 
 async def test_a_piece_that_comes_too_late_is_talk(world: World) -> None:
     """The time is over, though the run is not swept yet."""
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await addressed(house, "one ", MORE)
         await house.advance(WINDOW_S)
         assert await overheard(house, "two") == Ignored()
@@ -564,8 +543,7 @@ async def test_a_taken_piece_is_known_when_it_comes_again(world: World) -> None:
 
 async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
     """Its conversation is reported; the others go on (P2)."""
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await house.say("hello")
     [row] = await world.store.select(Query(kind=RowKind.INBOX, state="queued"))
     damaged = Put(
@@ -577,8 +555,7 @@ async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
         place=row.place,
     )
     await world.store.write(damaged)
-    async with world.running() as house:
-        await house.say("/resume", "ada", channel="chat")
+    async with world.told("/resume", channel="chat") as house:
         await house.say("hello", "ben")
         assert house.texts("ben") == ["ok"]
 

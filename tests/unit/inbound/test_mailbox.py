@@ -68,9 +68,7 @@ async def test_a_note_to_a_failed_turn_is_given_again_to_the_one_that_goes_on(wo
             failed.append(commit.point)
             raise LookupError("this works the next time")
 
-    world.model.will((asyncio.Event(),), (asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (asyncio.Event(),), (asyncio.Event(),)) as house:
         world.store.before = fail
         await house.say("/stop")
         assert await house.states() == ["taken", "control"]
@@ -137,8 +135,7 @@ async def test_a_turn_that_always_fails_is_given_up_and_reported(world: World) -
 
 async def test_a_process_that_lost_the_conversation_leaves_it_alone(world: World) -> None:
     """A newer holder goes on; this one takes it anew when something new comes (P2)."""
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         [row] = await house.rows(RowKind.INBOX)
         assert row.conversation is not None
         await world.store.lease(row.conversation)
@@ -158,9 +155,7 @@ async def test_a_conversation_that_cannot_go_on_holds_up_no_new_one(world: World
             raise LookupError("damaged")
 
     held = asyncio.Event()
-    world.model.will((held,))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held,)) as house:
         [row] = await house.rows(RowKind.INBOX)
         poisoned.append(str(row.conversation))
         world.store.before = fail
@@ -174,8 +169,7 @@ async def test_a_conversation_that_cannot_go_on_holds_up_no_new_one(world: World
 
 async def test_operators_learn_once_of_a_conversation_that_keeps_failing(world: World) -> None:
     """Its person gets no answer, and only the operators can find out why (P1)."""
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         [row] = await house.rows(RowKind.INBOX)
         next_key, conversation = f"{row.key}0", row.conversation
         await world.store.write(
@@ -231,9 +225,7 @@ async def test_a_mailbox_that_lost_its_fence_closes(world: World) -> None:
 async def test_a_closed_house_starts_no_turn(world: World) -> None:
     """The running turn may end; waiting messages are answered after the next start (P1)."""
     held = asyncio.Event()
-    world.model.will((held, *says("to one")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("to one"))) as house:
         await house.say("two")
         house.services.mailboxes.close()
         await house.say("three", "ben")
@@ -247,8 +239,7 @@ async def test_a_closed_house_starts_no_turn(world: World) -> None:
 
 async def test_a_halted_mailbox_closes_with_the_house(world: World) -> None:
     """Nothing is lost: the message is there at the next start."""
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await house.say("one")
         house.services.mailboxes.close()
         await house.services.mailboxes.at_rest()
@@ -258,9 +249,7 @@ async def test_a_halted_mailbox_closes_with_the_house(world: World) -> None:
 async def test_after_a_halt_too_a_conversation_waits_for_the_one_before_it(world: World) -> None:
     """Messages before `/new` are answered first (P2)."""
     held = asyncio.Event()
-    world.model.will((held, *says("to one")), says("to two"))
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt", (held, *says("to one")), says("to two")) as house:
         await house.say("one")
         await house.say("/new")
         await house.say("two")
@@ -280,15 +269,12 @@ async def test_a_conversation_waits_for_the_one_before_others_without_a_message(
 ) -> None:
     """At a start, too, when nothing is left to do in those; and `/stop` means what runs (P2)."""
     held = asyncio.Event()
-    world.model.will((held, *says("to one")), says("to two"))
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt", (held, *says("to one")), says("to two")) as house:
         await house.say("one")
         await house.say("/new")
         await house.say("/new")
         await house.say("two")
-    async with world.running() as house:
-        await house.say("/resume")
+    async with world.told("/resume") as house:
         assert len(world.model.requests) == 1
         await house.say("/stop")
         assert house.texts()[-2:] == ["_Stopped by Ada._", "to two"]
@@ -315,8 +301,7 @@ async def test_a_conversation_waits_for_a_turn_that_is_just_beginning(world: Wor
             await began.wait()
         return rows
 
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await house.say("one")
         await house.say("/new")
         world.store.commit, world.store.select = write_later, look
@@ -330,9 +315,7 @@ async def test_a_conversation_waits_for_a_turn_that_is_just_beginning(world: Wor
 
 async def test_a_thousand_conversations_without_a_message_stop_no_later_one(world: World) -> None:
     """Somebody may write nothing but `/new` (P9)."""
-    world.model.will(says("hello"))
-    async with world.running() as house:
-        await house.say("/new")
+    async with world.told("/new", says("hello")) as house:
         (row,) = await world.store.select(Query(kind=RowKind.ADDRESS))
         pointer = POINTERS.of(row)
         last = await CONVERSATIONS.find(world.store, pointer.conversation)
@@ -441,8 +424,7 @@ async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(
             world.store.forget(RowKind.INBOX)
         return found
 
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         await house.say("two")
         monkeypatch.setattr(house.services.foundation.store, "count", count_and_forget)
         assert await house.say("three") == Accepted()

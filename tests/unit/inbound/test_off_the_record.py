@@ -78,8 +78,7 @@ def test_an_id_says_whether_its_conversation_is_off_the_record() -> None:
 async def test_a_message_is_known_in_its_conversation_and_nowhere_else(world: World) -> None:
     """The history of before is neither sent nor lost; `/otr off` goes on with it."""
     world.model.will(says("hello"), LOOK, says(f"the {PHRASE}"), says("yes"), says("welcome back"))
-    async with world.running() as house:
-        await house.say("good morning")
+    async with world.told("good morning") as house:
         await off(house)
         await house.say(f"where is the {PHRASE}?")
         assert house.texts()[-1] == f"looking \n\nthe {PHRASE}"
@@ -155,8 +154,7 @@ async def test_a_tool_that_a_model_made_up_is_not_named_in_the_audit(world: Worl
 async def test_new_stays_off_the_record_and_forgets_the_old_one(world: World) -> None:
     """`/otr off` returns to the conversation before `/otr`."""
     world.model.will(says("hello"), says("psst"), says("who?"), says("welcome back"))
-    async with world.running() as house:
-        await house.say("good morning")
+    async with world.told("good morning") as house:
         await off(house)
         await house.say(PHRASE)
         await house.say("/new")
@@ -173,8 +171,7 @@ async def test_new_stays_off_the_record_and_forgets_the_old_one(world: World) ->
 
 async def test_a_chat_goes_back_to_no_conversation_that_has_just_been_erased(world: World) -> None:
     """Otherwise it would point to one that is on no record, and is erased no more."""
-    async with world.running() as house:
-        await house.say("rose")
+    async with world.told("rose") as house:
         (row,) = await house.rows(RowKind.CONVERSATION)
         await off(house)
 
@@ -193,8 +190,7 @@ async def test_a_chat_goes_back_to_no_conversation_that_has_just_been_erased(wor
 
 async def test_a_second_otr_changes_nothing_and_without_a_past_one_begins(world: World) -> None:
     """Each is answered."""
-    async with world.running() as house:
-        await house.say("/otr off")
+    async with world.told("/otr off") as house:
         assert house.texts()[-1] == "This is on the record; `/otr` goes off it."
         await off(house)
         await house.say("/otr")
@@ -431,8 +427,7 @@ async def test_no_order_of_events_and_kills_leaves_a_word(world: World, seed: in
 
 async def test_tools_lists_what_may_run_here(world: World) -> None:
     """What would leave a trace is not among it, as it is not in requests."""
-    async with world.running() as house:
-        await house.say("/tools")
+    async with world.told("/tools") as house:
         assert "`poke`" in house.texts()[-1]
         await off(house)
         await house.say("/tools")
@@ -449,8 +444,7 @@ async def test_policy_may_forbid_it(world: World) -> None:
         "principals": ["anyone"],
     }
     world.configure(policy=PolicySettings(statement=(no,)))
-    async with world.running() as house:
-        await house.say("/otr", "ben")
+    async with world.told("/otr", by="ben") as house:
         assert "`/otr` is not for you" in house.texts("ben")[-1]
         await house.say("/help", "ben")
         assert "/otr" not in house.texts("ben")[-1]
@@ -535,8 +529,7 @@ async def test_a_damaged_record_of_it_prevents_no_start(
         if isinstance(kind, LogKind)
         else Put(kind=kind, key=row.key, body=b"{", conversation=row.conversation, state=row.state)
     )
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         assert house.texts()[-1] == "ok"
         notices = [
             text for text in house.texts() if text.startswith("`look` was called off the record")
@@ -689,8 +682,7 @@ async def test_a_message_that_is_delivered_again_is_asked_for_and_not_taken_twic
     world: World,
 ) -> None:
     """It was admitted, so the repeat does nothing; the person reads that in their language."""
-    async with world.running() as house:
-        await house.say("/language de")
+    async with world.told("/language de") as house:
         await house.say("/otr")
         world.store.cut_after(DurablePoint.ADMITTED)
         again = house.envelope(house.said(PHRASE), key="k")

@@ -43,9 +43,7 @@ def with_mail(world: World) -> World:
 
 async def test_an_operator_of_a_reload_is_shown_what_waits(world: World) -> None:
     """Once, and the card shows how it ended; of what had ended before it was sent it shows nothing."""
-    world.model.will(TWO_POKES)
-    async with world.running() as house:
-        await house.say("poke both", "ben")
+    async with world.told("poke both", TWO_POKES, by="ben") as house:
         await house.press(call=1)
         world.configure(people=(*PEOPLE, CLEO))
         await house.ask("reload")
@@ -79,8 +77,7 @@ async def test_an_operator_of_a_reload_is_shown_who_wishes_to_be_let_in(world: W
     """Without the code, which only its hash is kept of."""
     by_code = ChannelSettings(allowed_users=("ada", "ben", "cleo"), pairing="code")
     world.configure(channels={"chat": by_code})
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         world.configure(people=(*PEOPLE, CLEO))
         await house.ask("reload")
         await house.ask("reload")
@@ -93,8 +90,7 @@ async def test_no_card_is_sent_about_a_person_who_was_let_in_meanwhile(world: Wo
     """Neither the first operator, who often writes before sending the printed code."""
     by_code = ChannelSettings(allowed_users=(), pairing="code")
     world.configure(channels={"chat": by_code}, people=())
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say("hello", "ada")
         await house.say(world.ready[0].claim, "ada")
         (card,) = cards(world, "ada")
@@ -107,8 +103,7 @@ async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(worl
     """A number that was given is never given again, by no later process either."""
     by_code = ChannelSettings(allowed_users=("ada", "ben", "cleo"), pairing="code")
     world.configure(channels={"chat": by_code})
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         world.configure(people=(*PEOPLE, CLEO))
 
         async def meanwhile(writes: tuple[Write, ...]) -> None:
@@ -119,8 +114,7 @@ async def test_strangers_who_come_while_others_are_shown_keep_their_numbers(worl
 
         world.store.meanwhile = meanwhile
         await house.ask("reload")
-    async with world.running() as house:
-        await house.say("me too", "trudy")
+    async with world.told("me too", by="trudy") as house:
         shown = [card.card for card in cards(world, "cleo") if card.card]
         assert sorted(call.number for card in shown for call in card.calls) == [1, 2, 3]
 
@@ -149,8 +143,7 @@ async def test_what_a_private_chat_refuses_is_put_elsewhere(world: World) -> Non
     """An operator who has blocked the bot on one platform gets the card on the other one."""
     with_mail(world).model.will(POKE)
     world.platforms["chat"].will("ask", ChannelRejected("blocked by the user"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         assert cards(world, "ada") == []
         assert house.texts("ben") == ["Waiting for an operator to approve `poke`."]
         assert await house.press(who="ada@x", channel="mail") == "approved: `poke`"
@@ -168,8 +161,7 @@ async def test_where_every_chat_refuses_the_card_the_requester_reads_so_at_once(
         "Nobody who may approve `poke` can be reached. The question stays open until 12:15:00 UTC;"
         " `/stop` ends it.",
     ]
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         assert house.texts("ben") == texts
     async with world.running() as house:
         await house.advance(800)
@@ -182,9 +174,7 @@ async def test_where_every_chat_refuses_the_card_the_requester_reads_so_at_once(
 
 async def test_the_requester_reads_when_no_person_may_approve_any_more(world: World) -> None:
     """The only operator has the card when a reload leaves no approver."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, by="ben") as house:
         world.configure(people=(NO_OPERATOR, BEN))
         await house.ask("reload")
         await house.ask("reload")
@@ -195,9 +185,7 @@ async def test_the_requester_reads_when_no_person_may_approve_any_more(world: Wo
 async def test_a_requester_who_may_not_answer_gets_no_card_by_a_reload(world: World) -> None:
     """A request that was made while they might not stays one that they may not answer."""
     world.configure(people=(*PEOPLE, CLEO), approvals=ApprovalSettings(requester_may_answer=False))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         world.configure(approvals=ApprovalSettings())
         await house.ask("reload")
         assert cards(world, "ada") == []
@@ -216,9 +204,7 @@ async def test_who_may_approve_from_an_hour_on_is_shown_what_waits_then(tmp_path
     clock = ManualClock(datetime(2026, 1, 5, 11, 55, tzinfo=UTC))
     world = World(tmp_path, clock=clock)
     world.configure(people=(*PEOPLE, CLEO), policy=PolicySettings(statement=(hours,)))
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, by="ben") as house:
         assert cards(world, "cleo") == []
         await house.advance(400)
         assert len(cards(world, "cleo")) == 1
@@ -236,8 +222,7 @@ async def test_a_card_that_others_keep_changing_is_shown_in_the_end(world: World
             raise Conflict("somebody was first")
 
     world.store.before = first
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben"):
         assert tries == 7
         assert len(cards(world, "ada")) == 1
 
@@ -272,9 +257,7 @@ async def test_a_damaged_row_keeps_no_other_request_from_being_shown(
     world: World, kind: RowKind
 ) -> None:
     """It is its own conversation's trouble; the daemon and the others are not held up."""
-    world.model.will(POKE, POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben", room="shed")
+    async with world.told("poke it", POKE, POKE, by="ben", room="shed") as house:
         (row,) = await house.rows(kind)
         await world.store.write(
             Put(kind=kind, key=row.key, body=b"", conversation=row.conversation, state=row.state)

@@ -471,8 +471,7 @@ async def test_both_are_answered_by_number(
 ) -> None:
     """Both kinds, in one message (S2-13); without its turn, a yes to the call runs nothing."""
     await store_both(world)
-    async with world.running() as house:
-        await house.say(f"/{word} 7 8")
+    async with world.told(f"/{word} 7 8") as house:
         assert [text in line for line in house.texts()[-1].splitlines()] == [True, True]
         assert await states(world) == ended
 

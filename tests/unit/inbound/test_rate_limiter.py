@@ -114,8 +114,7 @@ async def test_an_operator_is_never_limited(world: World) -> None:
 async def test_a_person_is_one_on_all_channels(world: World) -> None:
     """Two chats are two places for the notice, and one allowance."""
     limited(world)
-    async with world.running() as house:
-        await house.say("one", "ben")
+    async with world.told("one", by="ben") as house:
         await house.say("two", "ben", room="lobby")
         await house.say("three", "ben")
         await house.say("four", "ben", room="lobby")
@@ -137,8 +136,7 @@ async def test_a_crowded_conversation_gets_one_notice_for_all(world: World) -> N
 
 async def test_a_new_conversation_is_no_way_around(world: World) -> None:
     limited(world, person_per_minute=0, conversation_per_minute=6, conversation_burst=2)
-    async with world.running() as house:
-        await house.say("one", "ben")
+    async with world.told("one", by="ben") as house:
         await house.say("two", "ben")
         await house.say("/new", "ben")
         await house.say("three", "ben")
@@ -180,8 +178,7 @@ async def test_limits_that_are_read_again_hold_at_once(world: World) -> None:
 
 async def test_the_notice_is_in_the_writers_language(world: World) -> None:
     limited(world)
-    async with world.running() as house:
-        await house.say("/language de", "ben")
+    async with world.told("/language de", by="ben") as house:
         for _ in range(3):
             await house.say("hallo", "ben")
         assert house.texts("ben")[-1].startswith(
@@ -241,9 +238,7 @@ async def test_a_press_that_changes_nothing_counts_and_one_that_does_passes(worl
     """A toast says so, and no row is added (P5, P9)."""
     limited(world)
     world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
-    world.model.will(asks_for(("poke", '{"a": 1}')))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", asks_for(("poke", '{"a": 1}'))) as house:
         for _ in range(2):
             assert "only ben" in await house.press(who="cleo", at="ben")
         assert await house.press(who="cleo", at="ben") == FAST
@@ -262,8 +257,7 @@ async def test_a_command_that_starts_a_turn_counts_like_a_message(
     world: World, command: str
 ) -> None:
     limited(world)
-    async with world.running() as house:
-        await house.say("one", "ben")
+    async with world.told("one", by="ben") as house:
         await house.say(command, "ben")
         await house.say(command, "ben")
         assert house.texts("ben")[2:] == [FAST]
@@ -390,8 +384,7 @@ async def test_a_start_begins_with_empty_buckets_but_not_with_a_new_day(world: W
         for _ in range(3):
             await house.say("hello", "ben")
         assert await house.states() == ["answered", "answered", "failed"]
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         await house.say("hello", "ben")
         assert house.texts("ben")[3] == "ok"
         assert "For today that is all" in house.texts("ben")[4]
@@ -423,8 +416,7 @@ async def test_a_full_day_gets_one_notice_and_is_over_at_midnight(world: World) 
         for _ in range(4):
             await house.say("hello", "ben")
         assert house.texts("ben") == ["ok", "ok", FULL]
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         assert house.texts("ben") == ["ok", "ok", FULL]
         await house.say("hello", "ben", room="lobby")
         assert house.texts(room="lobby") == [FULL]
@@ -439,8 +431,7 @@ async def test_a_kill_at_the_last_message_of_a_day_lets_none_through(
 ) -> None:
     """The count is in the commit of the message: neither is there without the other (P1)."""
     limited(world, daily_messages=2, person_per_minute=0)
-    async with world.running() as house:
-        await house.say("one", "ben")
+    async with world.told("one", by="ben") as house:
         last = house.envelope(Said(text="two"), "ben")
         if written:
             world.store.cut_after(DurablePoint.ADMITTED)
@@ -477,8 +468,7 @@ def _cut(commit: Commit) -> None:
 async def test_yesterdays_counts_are_swept(world: World) -> None:
     """Nothing is kept of a day that is over."""
     limited(world, daily_messages=2)
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         assert len(await house.rows(RowKind.ALLOWANCE)) == 1
         await house.advance(86_400 * 2)
         assert await house.rows(RowKind.ALLOWANCE) == ()
@@ -501,8 +491,7 @@ async def test_an_edit_of_a_refused_message_changes_nothing(world: World) -> Non
 async def test_edits_count_like_messages(world: World) -> None:
     """The model reads each of them; later the message that they are about is found again."""
     world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=3))
-    async with world.running() as house:
-        await house.say("one", "ben")
+    async with world.told("one", by="ben") as house:
         for number in range(9):
             await house.edit("p1", f"edit {number}", "ben")
         assert await house.states() == ["answered", "joined", "joined", "failed"]
@@ -518,8 +507,7 @@ async def test_an_edit_over_a_limit_does_not_hide_the_message_that_it_is_about(
 ) -> None:
     """Platforms give an edit its message's own id; a refused message has no original to change."""
     world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=3))
-    async with world.running() as house:
-        await house.say("one", "ben")
+    async with world.told("one", by="ben") as house:
         for number in range(9):
             edit = house.envelope(Edited(message="p1", said=Said(text=f"edit {number}")), "ben")
             await house.services.ingress.admit(replace(edit, message="p1"))
@@ -639,8 +627,7 @@ async def test_messages_refused_for_two_reasons_by_turns_leave_two_rows(world: W
     """Each counts on beyond the other (P1)."""
     bounded(world)
     limited(world, person_burst=1)
-    async with world.running() as house:
-        await house.say("taken", "ben")
+    async with world.told("taken", by="ben") as house:
         for _ in range(2):
             await house.say("too fast", "ben")
             await written(house, Said(text="too old"), 2, "ben")

@@ -174,9 +174,7 @@ async def test_a_command_in_between_ends_a_text(world: World, command: str) -> N
 
 async def test_a_press_in_between_ends_a_text(world: World) -> None:
     """It is answered at once, and what follows is another message (P5)."""
-    world.model.will(asks_for(("poke", '{"a": 1}')))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", asks_for(("poke", '{"a": 1}'))) as house:
         await send(house, "one ", MORE)
         await house.press("deny")
         await send(house, "two")
@@ -208,8 +206,7 @@ async def test_a_kill_after_the_last_piece_that_came_delays_no_answer_for_ever(
 
 
 async def test_a_message_after_a_text_ends_it_over_a_restart_too(world: World) -> None:
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await send(house, "one ", MORE)
         await house.advance(WINDOW_S)
         await house.say("two")
@@ -396,9 +393,7 @@ async def test_a_running_turn_is_steered_by_whole_messages_only(world: World) ->
 async def test_a_message_interrupts_once(world: World) -> None:
     """Its pieces do not end the turn that it begins itself."""
     configured(world, "interrupt")
-    world.model.will((*says("half ")[:1], asyncio.Event()))
-    async with world.running() as house:
-        await house.say("first")
+    async with world.told("first", (*says("half ")[:1], asyncio.Event())) as house:
         await send(house, "one ", MORE)
         await send(house, "two")
         assert house.texts() == ["half \n\n_Interrupted by a newer message of Ada._", "ok"]

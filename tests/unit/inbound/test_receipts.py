@@ -36,9 +36,7 @@ async def look_once(world: World) -> str:
 
 async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
     """Valid in the process that issued it, earlier after a restart, else false (P7)."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK) as house:
         await house.say("hello", "ben")
         [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
         assert await house.ask("receipts", text=f"{token} and {FORGED}") == {
@@ -116,9 +114,7 @@ async def test_a_receipt_whose_key_or_call_is_gone_is_of_an_earlier_run(
 @pytest.mark.parametrize("changed", [b"`look` returned", b"[receipt: "])
 async def test_a_summary_makes_no_changed_result_true(world: World, changed: bytes) -> None:
     """The audit knows the receipt, and what stands under it is looked at all the same (P7, S2-18)."""
-    world.model.will(LOOK, says("seen"))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("seen")) as house:
         [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
         world.model.will(says("State: looked."))
         await house.say("/compact")
@@ -143,9 +139,7 @@ async def rewrite_journal(world: World, text: bytes, by: bytes) -> None:
 
 async def test_heads_are_anchored_now_and_then(world: World) -> None:
     """Once for each time that a chain moved; a chain that was cut is then reported (P3)."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK) as house:
         [stream] = await world.store.streams(LogKind.AUDIT)
         await house.advance(EVERY_S)
         await house.advance(EVERY_S)
@@ -159,9 +153,7 @@ async def test_heads_are_anchored_now_and_then(world: World) -> None:
 
 async def test_two_that_anchor_at_once_make_one_chain(world: World) -> None:
     """One waits for the other, and finds nothing new."""
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK) as house:
         async with asyncio.TaskGroup() as group:
             group.create_task(house.services.anchors.anchor())
             group.create_task(house.services.anchors.anchor())
@@ -172,12 +164,9 @@ async def test_two_that_anchor_at_once_make_one_chain(world: World) -> None:
 
 async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
     """The daemon's chain is one across restarts."""
-    world.model.will(LOOK, asks_for(), LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, asks_for(), LOOK) as house:
         await house.services.anchors.anchor()
-    async with world.running() as house:
-        await house.say("look again")
+    async with world.told("look again") as house:
         await house.services.anchors.anchor()
         daemon = [entry.body for entry in await world.store.read(LogKind.AUDIT, "daemon")]
         assert isinstance(verify(daemon), audit.Intact)
@@ -218,9 +207,7 @@ async def test_an_audit_that_can_not_be_read_makes_no_receipt_a_false_one(
     world: World, damaged: str, of_a_forged_one: str
 ) -> None:
     """The one whose result is kept is checked all the same (P7, P10)."""
-    world.model.will(LOOK, says("seen"), LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("seen"), LOOK) as house:
         [old] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
     await world.store.write(Append(log=LogKind.AUDIT, stream=damaged, body=b"damaged"))
     world.clock.leap(timedelta(days=100))
@@ -240,9 +227,7 @@ async def test_the_daemons_chain_is_read_once_for_the_receipts_of_all_chats(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has a year of anchors: for each chat of an old log, the command would wait a second."""
-    world.model.will(LOOK, says("seen"), LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("seen"), LOOK) as house:
         await house.say("look", "ben")
     requests = (world.model.requests[1], world.model.requests[-1])
     log = " ".join(request.messages[-1].content for request in requests)
@@ -263,9 +248,7 @@ async def test_the_daemons_chain_is_read_once_for_the_receipts_of_all_chats(
 
 async def test_a_journal_that_can_not_be_read_ends_no_check(world: World) -> None:
     """The audit knows what is in it; an unknown receipt might be in it (P7, P10)."""
-    world.model.will(LOOK, says("seen"), LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("seen"), LOOK) as house:
         [first] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
         [stream] = await world.store.streams(LogKind.JOURNAL)
         await house.say("look again", "ben")
@@ -327,9 +310,7 @@ async def test_a_damaged_audit_holds_up_no_chat(world: World) -> None:
         *(Append(log=LogKind.AUDIT, stream=stream, body=body) for body in damaged),
         Trim(log=LogKind.AUDIT, stream=stream, before=len(whole) + 1),
     )
-    world.model.will(says(f"It ran: {token}"), says(f"It ran: {FORGED}"))
-    async with world.running() as house:
-        await house.say("did it?")
+    async with world.told("did it?", says(f"It ran: {token}"), says(f"It ran: {FORGED}")) as house:
         await house.say("really?")
         assert [(receipt_.tool, receipt_.outcome) for receipt_ in house.receipts(back=2)] == [
             ("look", "ok")

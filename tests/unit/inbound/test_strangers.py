@@ -126,8 +126,7 @@ async def test_a_crowd_at_the_same_instant_is_counted(world: World) -> None:
 async def test_a_stranger_who_cannot_be_answered_troubles_no_other_person(world: World) -> None:
     """The platform refuses the code: operators see their card, and no alarm."""
     world.platforms["chat"].will("send", ChannelRejected("blocked"))
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         assert house.texts("mallory") == []
         assert len(house.texts()) == 1
 
@@ -137,8 +136,7 @@ async def test_a_stranger_who_cannot_be_answered_troubles_no_other_person(world:
 
 async def test_the_operator_sees_who_it_is(world: World) -> None:
     """Name, channel, sender id and the code, to approve or to deny (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         assert call(house).arguments.splitlines() == [
             "channel: chat",
             "sender id: mallory",
@@ -150,8 +148,7 @@ async def test_the_operator_sees_who_it_is(world: World) -> None:
 
 async def test_a_press_at_the_deadline_has_lost(world: World) -> None:
     """Whether or not the timer has fired (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         world.clock.leap(timedelta(seconds=3600))
         assert await house.press() == "too late: it expired at 13:00:00 UTC"
         assert await house.rows(RowKind.PERSON) == ()
@@ -160,8 +157,7 @@ async def test_a_press_at_the_deadline_has_lost(world: World) -> None:
 
 async def test_a_deadline_that_passed_while_the_daemon_was_down_counts(world: World) -> None:
     """A restart ends what is over, and goes on waiting for the rest (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.advance(600)
         await house.say("me too", "trudy")
     world.clock.leap(timedelta(seconds=3000))
@@ -174,8 +170,7 @@ async def test_a_deadline_that_passed_while_the_daemon_was_down_counts(world: Wo
 
 async def test_the_second_answer_says_who_was_first(world: World) -> None:
     """It changes nothing (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.press("deny")
         assert await house.press("once") == "already denied by Ada"
         assert await house.rows(RowKind.PERSON) == ()
@@ -183,8 +178,7 @@ async def test_the_second_answer_says_who_was_first(world: World) -> None:
 
 async def test_only_an_operator_may_answer(world: World) -> None:
     """Ben is let in and may not let in (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         assert await house.press(who="ben", at="ada") == "only an operator may answer this"
         assert house.endings() == []
         assert await house.rows(RowKind.PERSON) == ()
@@ -192,8 +186,7 @@ async def test_only_an_operator_may_answer(world: World) -> None:
 
 async def test_a_card_that_was_never_recorded_is_settled_when_it_is_touched(world: World) -> None:
     """The answer to the send was lost with the process; a press brings the card back (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.press("deny")
         (row,) = await house.rows(RowKind.STRANGER)
         await world.store.write(to_put(replace(PAIRINGS.of(row), refs=())))
@@ -224,8 +217,7 @@ async def test_a_card_that_is_sent_late_shows_the_end(world: World) -> None:
 async def test_a_card_that_is_refused_leaves_the_question_open(world: World) -> None:
     """It is in the list, and can be answered there (P5)."""
     world.platforms["chat"].will("ask", ChannelRejected("no cards"))
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say("/pending")
         assert "wants to talk to this bot" in house.texts()[-1]
         await house.say(f"/pair approve {code_of(house)}")
@@ -234,8 +226,7 @@ async def test_a_card_that_is_refused_leaves_the_question_open(world: World) -> 
 
 async def test_a_deadline_that_loses_a_race_is_looked_at_again(world: World) -> None:
     """Another write came between its read and its commit (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
 
         def lose_race(_commit: Commit) -> None:
             world.store.before = None
@@ -248,8 +239,7 @@ async def test_a_deadline_that_loses_a_race_is_looked_at_again(world: World) -> 
 
 async def test_status_counts_who_waits(world: World) -> None:
     """Among what is to be approved, until the code ends."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         assert (await house.ask("status"))["pending"] == 1
         await house.advance(3600)
         assert (await house.ask("status"))["pending"] == 0
@@ -260,8 +250,7 @@ async def test_status_counts_who_waits(world: World) -> None:
 
 async def test_another_person_cannot_use_the_number(world: World) -> None:
     """To Ben the number names nothing (P4)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say("/approve 1", "ben")
         assert house.texts("ben") == ["There is no call `1` in this chat."]
         await house.say("/pending", "ben")
@@ -270,8 +259,7 @@ async def test_another_person_cannot_use_the_number(world: World) -> None:
 
 async def test_pending_lists_who_waits(world: World) -> None:
     """With the number that answers it, as long as an answer counts."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say("/pending")
         assert house.texts()[-1] == (
             '- `1` `chat:mallory` ("Mallory") wants to talk to this bot, open until 13:00:00 UTC'
@@ -285,8 +273,7 @@ async def test_pending_lists_who_waits(world: World) -> None:
 
 async def test_the_page_reads_the_end_back(world: World) -> None:
     """A chat that is opened anew shows the card as it ended (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         (before,) = [item.outcome for item in await house.transcript() if item.outcome]
         assert before.endings == ()
         await house.press("deny")
@@ -299,8 +286,7 @@ async def test_the_page_reads_the_end_back(world: World) -> None:
 
 async def test_a_day_later_nothing_is_left(world: World) -> None:
     """The row goes, and the messages that showed the code (P4)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.advance(3600 * 26)
         assert await house.rows(RowKind.STRANGER) == ()
         bodies = [row.body for row in await house.rows(RowKind.OUTBOX)]
@@ -318,8 +304,7 @@ async def console(house: House, words: str) -> tuple[object, object]:
 
 async def test_a_code_that_a_stranger_reads_out_lets_them_in(world: World) -> None:
     """In a chat, in any case; the card shows it (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say(f"/pair approve {code_of(house).lower()}")
         assert house.texts()[-1] == "approved: chat:mallory"
         assert house.endings() == [("approved", "Ada")]
@@ -328,8 +313,7 @@ async def test_a_code_that_a_stranger_reads_out_lets_them_in(world: World) -> No
 
 async def test_people_are_listed_in_private_only(world: World) -> None:
     """In a group all members would read who waits and who is in (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         for words in ("/pair", "/pair list"):
             await house.say(words, room="lobby")
             assert house.texts(room="lobby")[-1] == catalogue.PAIR_LIST_IN_PRIVATE.en
@@ -373,8 +357,7 @@ async def test_a_wrong_command_is_answered_in_one_line(
 
 async def test_only_operators_may_use_it(world: World) -> None:
     """Ben reads neither who waits nor who is in (P4)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say("/pair", "ben")
         assert house.texts("ben")[-1].startswith("`/pair` is not for you")
 
@@ -408,8 +391,7 @@ async def test_the_first_operator_is_listed_as_one(world: World) -> None:
 
 async def test_a_lost_race_is_planned_anew(world: World) -> None:
     """A person answers on the card in the same instant: one answer counts, the other reads so (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
 
         def lose_race(_commit: Commit) -> None:
             world.store.before = None
@@ -421,8 +403,7 @@ async def test_a_lost_race_is_planned_anew(world: World) -> None:
 
 async def test_a_race_that_never_ends_is_reported(world: World) -> None:
     """After a few tries, with what to do (P10)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
 
         def lose_race(_commit: Commit) -> None:
             raise Conflict("another writer was first")
@@ -486,9 +467,7 @@ def holding_stops(world: World) -> asyncio.Event:
 
 async def test_one_sweep_serves_all_revocations_that_wait(world: World) -> None:
     """While one is held up; what came meanwhile is ended all the same."""
-    world.model.will(POKE, POKE)
-    async with world.running() as house:
-        await house.say("poke", "ben")
+    async with world.told("poke", POKE, POKE, by="ben") as house:
         await house.say("poke", "cleo")
         is_free = holding_stops(world)
         await console(house, "revoke ben")
@@ -504,9 +483,7 @@ async def test_a_late_stop_of_a_revoked_person_leaves_nothing_of_an_erased_chat(
     world: World,
 ) -> None:
     """It was planned while the turn ran, and is committed after that is gone."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke", "ben")
+    async with world.told("poke", POKE, by="ben") as house:
         await house.say("/forget ben")
         code = house.texts()[-1].split("/forget ")[-1][:4]
         is_erased = holding_stops(world)
@@ -559,8 +536,7 @@ async def test_a_new_name_brings_no_revoked_person_back(world: World) -> None:
 
 async def test_who_was_paired_and_revoked_may_come_back(world: World) -> None:
     """As who they were, but without a role (P4)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.press()
         await console(house, "revoke chat:mallory")
         assert await house.say("hello", "mallory") == Ignored()
@@ -582,8 +558,7 @@ async def test_an_operator_who_was_revoked_comes_back_as_none(world: World) -> N
 
 async def test_an_operator_can_not_lock_themselves_out(world: World) -> None:
     """An operator can't revoke themselves from a chat; the console can (P10)."""
-    async with world.running() as house:
-        await house.say("/pair revoke ada")
+    async with world.told("/pair revoke ada") as house:
         assert house.texts() == ["you can't revoke yourself; another operator can, or the console"]
         assert (await console(house, "revoke ada"))[1] is True
         assert await house.say("hello") == Ignored()
@@ -608,8 +583,7 @@ async def test_who_was_revoked_before_they_had_a_name_may_come_back(world: World
 async def test_an_operator_whose_question_is_answered_late_stays_one(world: World) -> None:
     """They wrote first, then sent the printed code, then answered the question about themselves."""
     world.configure(people=())
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await house.say(world.ready[0].claim, "mallory")
         await console(house, "approve chat:mallory")
         await house.say("/whoami", "mallory")
@@ -619,8 +593,7 @@ async def test_an_operator_whose_question_is_answered_late_stays_one(world: Worl
 async def test_an_id_is_shown_as_it_is(world: World) -> None:
     """Whole and with every sign: it alone decides who is let in, and it can be typed again (P5)."""
     who = f"mal_lory*@example.org.{'a' * 60}.invalid"
-    async with world.running() as house:
-        await house.say("let me in", who)
+    async with world.told("let me in", by=who) as house:
         assert f"sender id: {who}" in house.card().calls[0].arguments.splitlines()
         assert f"`chat:{who}` (" in str((await console(house, "list"))[0])
         assert (await console(house, f"approve chat:{who}"))[1] is True
@@ -638,8 +611,7 @@ async def test_an_id_that_no_platform_gives_out_meets_silence(world: World) -> N
 
 async def test_an_older_card_does_not_let_in_who_was_revoked(world: World) -> None:
     """Revoking answers the open question about them; a later press reads so (P5)."""
-    async with world.running() as house:
-        await house.say("let me in", "mallory")
+    async with world.told("let me in", by="mallory") as house:
         await console(house, "revoke chat:mallory")
         assert house.endings() == [("denied", "the operator on this machine")]
         assert await house.press() == "already denied by the operator on this machine"

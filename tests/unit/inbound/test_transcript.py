@@ -21,9 +21,7 @@ def lines(items: tuple[TranscriptItem, ...]) -> list[tuple[str, str]]:
 async def test_a_chat_reads_as_it_was_written(world: World) -> None:
     """People, answers, commands and their replies; what was withdrawn is gone."""
     held = asyncio.Event()
-    world.model.will((held, *says("to one")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("to one"))) as house:
         await house.say("two")
         await house.withdraw("p2")
         held.set()
@@ -53,8 +51,7 @@ async def test_a_file_of_the_message_answered_is_not_the_writers(world: World) -
 
 async def test_a_reader_that_was_long_away_misses_nothing(world: World) -> None:
     """What came after a cursor is read to its end, more than a page of it too."""
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         row = (await house.rows(RowKind.INBOX))[0]
         await put_a_page_before(world.store, item_put(INBOX.of(row), "answered"))
         seen = await house.services.transcript.read(house.place(), " ")
@@ -85,9 +82,7 @@ async def test_others_run_while_a_long_chat_is_read(world: World) -> None:
 
 async def test_an_open_draft_stands_last(world: World) -> None:
     """It reads from where the reader is, even when nothing else is new there."""
-    world.model.will((*says("half of it ")[:1], asyncio.Event()))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (*says("half of it ")[:1], asyncio.Event())) as house:
         seen = await house.services.transcript.read(house.place(), "")
         assert lines(seen) == [("person", "one"), ("bot", "half of it ")]
         assert seen[-1].draft
@@ -97,9 +92,7 @@ async def test_an_open_draft_stands_last(world: World) -> None:
 
 async def test_a_card_shows_how_it_ended(world: World) -> None:
     """As its questions stand now; ones that are gone are left out (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         [card] = [item for item in await house.transcript() if item.kind == "card"]
         assert card.outcome is not None
         assert card.outcome.endings == ()

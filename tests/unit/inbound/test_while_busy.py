@@ -41,9 +41,7 @@ async def test_what_comes_during_the_answer_is_collected_for_the_next(world: Wor
     """Three messages, one more answer."""
     busy(world, "collect")
     held = asyncio.Event()
-    world.model.will((held, *says("first")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("first"))) as house:
         await house.advance(WINDOW_S)
         for text in ("two", "three", "four"):
             await house.say(text)
@@ -58,9 +56,7 @@ async def test_a_command_with_a_turn_of_its_own_is_collected_with_nothing(world:
     """It is carried out in its place, after the messages before it (P2)."""
     busy(world, "collect")
     held = asyncio.Event()
-    world.model.will((held, *says("first")), says("second"))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("first")), says("second")) as house:
         await house.advance(WINDOW_S)
         for text in ("two", "/tool look", "three"):
             await house.say(text)
@@ -84,8 +80,7 @@ async def test_a_person_who_never_stops_writing_is_answered_all_the_same(world: 
 async def test_only_one_persons_messages_are_joined(world: World) -> None:
     """In a shared chat all are answered in turn (P2)."""
     busy(world, "collect")
-    async with world.running() as house:
-        await house.say("one", "ben", room="room")
+    async with world.told("one", by="ben", room="room") as house:
         await house.say("two", "ada", room="room")
         await house.say("three", "ben", room="room")
         await house.advance(4 * WINDOW_S)
@@ -133,9 +128,7 @@ async def test_a_stop_while_messages_are_collected_ends_their_turn(world: World)
     """The turn learns of what came before it began (P1)."""
     busy(world, "collect")
     held = asyncio.Event()
-    world.model.will((held, *says("to one")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("to one"))) as house:
         await house.say("/stop")
         await house.advance(WINDOW_S)
         assert house.texts() == ["_Stopped by Ada._"]
@@ -145,9 +138,7 @@ async def test_a_stop_while_messages_are_collected_ends_their_turn(world: World)
 async def test_a_message_written_after_a_stop_is_answered(world: World) -> None:
     """A stop is about what was written before it, even within one window (P1)."""
     busy(world, "collect")
-    world.model.will((asyncio.Event(), *says("to milk")), says("to rice"))
-    async with world.running() as house:
-        await house.say("milk")
+    async with world.told("milk", (asyncio.Event(), *says("to milk")), says("to rice")) as house:
         await house.say("/stop")
         await house.say("rice")
         await house.advance(WINDOW_S)
@@ -160,9 +151,7 @@ async def test_a_stop_ends_no_turn_of_a_message_written_after_it(world: World) -
     held = asyncio.Event()
     world.platforms["chat"].files["list"] = b"milk"
     file = Attachment(reference="list", name="list", media_type="x/y", size_bytes=4)
-    world.model.will(says("to one"), (held, *says("to two")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", says("to one"), (held, *says("to two"))) as house:
 
         async def write_more(writes: tuple[Write, ...]) -> None:
             world.store.meanwhile = None
@@ -186,8 +175,7 @@ async def test_a_stop_ends_no_turn_of_a_message_written_after_it(world: World) -
 async def test_a_halt_holds_collected_messages(world: World) -> None:
     """It waits for `/resume` like everything else, and is answered then (P1)."""
     busy(world, "collect")
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         await house.say("/halt")
         await house.advance(2 * WINDOW_S)
         assert world.model.requests == []
@@ -201,8 +189,7 @@ async def test_a_halt_holds_collected_messages(world: World) -> None:
 async def test_an_end_of_the_daemon_waits_for_nothing_that_may_come(world: World) -> None:
     """Collected messages are answered after the next start (P1)."""
     busy(world, "collect")
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         await house.stop()
         assert world.facts.events()[-1] == "stopped"
         assert await house.states() == ["queued"]
@@ -211,8 +198,7 @@ async def test_an_end_of_the_daemon_waits_for_nothing_that_may_come(world: World
 async def test_a_clock_that_is_set_back_delays_no_answer(world: World) -> None:
     """A message that seems to come from the future waits for no other (P2)."""
     busy(world, "collect")
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         world.clock.leap(timedelta(hours=-3))
         await house.advance(2 * WINDOW_S)
         assert house.texts() == ["ok"]
@@ -222,8 +208,7 @@ async def test_a_message_that_an_earlier_release_spelled_otherwise_is_answered(
     world: World,
 ) -> None:
     """What waits across an update is taken as it is read now (P1)."""
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await house.say("one")
     [row] = await world.store.select(Query(kind=RowKind.INBOX, state="queued"))
     older = row.body.replace(b'"while_busy":"queue"', b'"unknown":1').replace(b',"unknown":1', b"")
@@ -238,8 +223,7 @@ async def test_a_message_that_an_earlier_release_spelled_otherwise_is_answered(
             place=row.place,
         )
     )
-    async with world.running() as house:
-        await house.say("/resume")
+    async with world.told("/resume") as house:
         assert house.texts()[-1] == "ok"
 
 
@@ -247,9 +231,7 @@ async def test_a_new_conversation_stops_nothing_that_is_being_collected(world: W
     """Messages before `/new` are answered in the old conversation first (P1)."""
     busy(world, "collect")
     held = asyncio.Event()
-    world.model.will((held, *says("to one")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("to one"))) as house:
         await house.say("/new")
         await house.advance(WINDOW_S)
         held.set()
@@ -278,9 +260,7 @@ async def test_a_message_about_a_file_steers_without_it(world: World) -> None:
     file = Attachment(reference="a", name="a", media_type="x/y")
     world.platforms["chat"].files["a"] = b"x"
     world.look.hold = asyncio.Event()
-    world.model.will(LOOK, says("done"))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("done")) as house:
         await house.event(Said(text="like this one", quoted=(file,)))
         own = replace(house.envelope(Said(text="and here")), attachments=(file,))
         await world.platforms["chat"].say(own)
@@ -296,9 +276,7 @@ async def test_what_no_batch_took_is_the_next_turn(world: World) -> None:
     """An answer without calls can't be steered."""
     busy(world, "steer")
     held = asyncio.Event()
-    world.model.will((held, *says("first")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("first"))) as house:
         await house.say("two")
         held.set()
         await house.settle()
@@ -328,8 +306,7 @@ async def test_a_tool_call_of_a_person_swallows_no_message(world: World) -> None
     """`/tool` asks no model, so what was written meanwhile has a turn of its own (P1)."""
     busy(world, "steer")
     world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("/tool look {}")
+    async with world.told("/tool look {}") as house:
         await house.say("second")
         world.look.hold.set()
         await house.settle()
@@ -368,9 +345,7 @@ async def test_a_person_interrupts_no_other_persons_turn(world: World) -> None:
     """Their message waits, as with `/stop` (P2)."""
     busy(world, "interrupt")
     held = asyncio.Event()
-    world.model.will((held, *says("first")))
-    async with world.running() as house:
-        await house.say("one", "ben", room="room")
+    async with world.told("one", (held, *says("first")), by="ben", room="room") as house:
         await house.say("two", "ada", room="room")
         held.set()
         await house.settle()
@@ -380,9 +355,7 @@ async def test_a_person_interrupts_no_other_persons_turn(world: World) -> None:
 async def test_an_interrupt_ends_open_questions(world: World) -> None:
     """The call does not run, and its card says so (P5)."""
     busy(world, "interrupt")
-    world.model.will(asks_for(("poke", '{"a": 1}')))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", asks_for(("poke", '{"a": 1}')), by="ben") as house:
         await house.say("never mind", "ben")
         assert house.texts("ben")[-1] == "ok"
         assert [how for how, _ in house.endings()] == ["stopped"]
@@ -393,8 +366,7 @@ async def test_a_person_who_interrupts_nothing_reads_what_they_wait_for(world: W
     """Somebody else's question, or the end of a halt, as in every other mode (P10)."""
     busy(world, "interrupt")
     world.model.will(asks_for(("poke", '{"a": 1}')))
-    async with world.running() as house:
-        await house.say("poke it", "ben", room="room")
+    async with world.told("poke it", by="ben", room="room") as house:
         await house.say("and I?", "ada", room="room")
         assert house.texts(room="room")[-1].endswith("to approve `poke`; your message is next.")
         await house.say("/halt")
@@ -407,8 +379,7 @@ async def test_a_person_who_interrupts_nothing_reads_what_they_wait_for(world: W
 
 async def test_a_chat_chooses_for_itself(world: World) -> None:
     """It lists the choices, keeps its own over `/new` and restarts, and others keep theirs."""
-    async with world.running() as house:
-        await house.say("/queue")
+    async with world.told("/queue") as house:
         assert (
             "`/queue queue`: each message waits, and gets an answer of its own. (now)"
             in (house.texts()[-1])
@@ -416,8 +387,7 @@ async def test_a_chat_chooses_for_itself(world: World) -> None:
         await house.say("/queue collect")
         assert house.texts()[-1].startswith("From now on: what is written in a row")
         await house.say("/new")
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one") as house:
         await house.say("two")
         await house.advance(ChannelSettings().collect_s)
         assert world.model.asked() == ["user: one\n\ntwo"]
@@ -427,16 +397,14 @@ async def test_a_chat_chooses_for_itself(world: World) -> None:
 
 async def test_an_unknown_choice_changes_nothing(world: World) -> None:
     """The answer lists the choices instead (P10)."""
-    async with world.running() as house:
-        await house.say("/queue never")
+    async with world.told("/queue never") as house:
         assert house.texts()[-1].startswith("What can happen to messages")
         assert "(now)" in house.texts()[-1]
 
 
 async def test_in_a_group_only_operators_choose(world: World) -> None:
     """One person can't change it for all; before the first message too."""
-    async with world.running() as house:
-        await house.say("/queue steer", "ben", room="room")
+    async with world.told("/queue steer", by="ben", room="room") as house:
         assert "is not for you" in house.texts(room="room")[-1]
         await house.say("/queue steer", "ada", room="room")
         assert house.texts(room="room")[-1].startswith("From now on")

@@ -22,9 +22,7 @@ from zeroclaw.value import replace
 
 async def test_a_call_that_a_person_denied_has_a_receipt(world: World) -> None:
     """The model can prove that it did not run, like every other outcome (P7)."""
-    world.model.will(asks_for(("poke", "{}")))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", asks_for(("poke", "{}"))) as house:
         await house.press("deny")
         [row] = await house.rows(RowKind.APPROVAL)
         assert row.conversation is not None
@@ -37,8 +35,7 @@ async def test_a_call_that_a_person_denied_has_a_receipt(world: World) -> None:
 async def test_a_card_is_settled_whole_behind_a_page_of_questions(world: World) -> None:
     """All its calls stay on it, however many the conversation has asked about before (P5)."""
     world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
-    async with world.running() as house:
-        await house.say("poke both")
+    async with world.told("poke both") as house:
         approval = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
         old = replace(approvals.stop(approval, by="Ada", at=world.clock.now()), card="old", refs=())
         await put_a_page_before(world.store, approvals.to_put(old))
@@ -51,8 +48,7 @@ async def test_a_card_is_settled_whole_behind_a_page_of_questions(world: World) 
 async def test_a_card_that_is_known_by_a_press_alone_shows_every_call(world: World) -> None:
     """It keeps what was not pressed, and shows how that ends, wherever it is answered (P5)."""
     world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
-    async with world.running() as house:
-        await house.say("poke both")
+    async with world.told("poke both") as house:
         rows = await house.rows(RowKind.APPROVAL)
         stored = [approvals.APPROVALS.of(row) for row in rows]
         unknown = tuple(approvals.to_put(replace(approval, refs=())) for approval in stored)
@@ -73,8 +69,7 @@ async def test_where_calls_are_few_the_words_before_a_card_are_there_with_it(wor
     few = Budget(per_s=1, burst=20)
     world.add_platform("chat", replace(CAPABILITIES, account_budget=few))
     world.model.will(asks_for(("poke", "{}"), saying="I am about to poke it."))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.advance(3)
         assert house.card().calls[0].tool == "poke"
         assert house.texts("ben")[0] == "I am about to poke it."
@@ -96,8 +91,7 @@ async def test_a_question_that_the_configured_chat_refuses_is_put_in_private(wor
     """A bot that is no member there would let every call wait for its deadline (P10)."""
     routed(world).model.will(TWO_POKES)
     world.platforms["chat"].will("ask", ChannelRejected("chat not found"))
-    async with world.running() as house:
-        await house.say("poke both", "ben")
+    async with world.told("poke both", by="ben") as house:
         assert TOLD in house.texts()
         assert [call.number for call in house.card().calls] == [1, 2]
         await house.press()
@@ -112,8 +106,7 @@ async def test_a_requester_gets_no_card_in_the_chat_where_they_may_not_answer(wo
     operators = ("person:ada", "person:ben")
     routed(world, approvers=operators, requester_may_answer=False).model.will(POKE)
     world.platforms["chat"].will("ask", ChannelRejected("chat not found"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         assert not any(message.card for message in world.platforms["chat"].standing(house.place()))
         assert house.card("ben").calls[0].tool == "poke"
         await house.press(who="ben")
@@ -124,8 +117,7 @@ async def test_where_all_read_the_card_the_requester_may_still_not_answer(world:
     """Neither by their press nor by its number (P5)."""
     operators = ("person:ada", "person:ben")
     routed(world, approvers=operators, requester_may_answer=False).model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         assert await house.press(at="team") == (
             "whoever asks may not approve; somebody else has to answer this"
         )
@@ -141,8 +133,7 @@ async def test_a_question_that_ended_meanwhile_is_put_to_no_other_approver(world
     routed(world).model.will(POKE)
     down = [ChannelUnavailable("down")] * 3
     world.platforms["chat"].will("ask", *down, ChannelRejected("chat not found"))
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         await house.say("/stop", "ben")
         await house.advance(60)
         assert house.texts() == [
@@ -155,8 +146,7 @@ async def test_no_approver_is_asked_twice_for_a_card_that_each_refuses(world: Wo
     routed(world).model.will(POKE)
     refused = [ChannelRejected("chat not found"), ChannelRejected("blocked")]
     world.platforms["chat"].will("ask", *refused)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", by="ben") as house:
         assert [call.name for call in world.platforms["chat"].calls].count("ask") == 2
         await house.advance(900)
         assert await house.states() == ["answered", "answered"]  # the message, and the deadline
@@ -170,8 +160,7 @@ async def test_a_card_that_arrives_after_its_question_ended_is_settled(world: Wo
     world.model.will(TWO_POKES)
     platform = world.platforms["chat"]
     platform.will("ask", *[ChannelUnavailable("down")] * 3)
-    async with world.running() as house:
-        await house.say("poke both", "ben")
+    async with world.told("poke both", by="ben") as house:
         number, _ = await house.numbers()
         await house.say(f"/deny {number}")
         assert [message for message in platform.standing(house.place()) if message.card] == []
@@ -187,9 +176,7 @@ async def test_a_card_that_arrives_after_its_question_ended_is_settled(world: Wo
 async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: World) -> None:
     """Killed before the record, and pressed by the time it is looked up: no person has two (P5)."""
     platform = world.add_platform("chat", replace(CAPABILITIES, idempotent_send=False))
-    world.model.will(TWO_POKES)
-    async with world.running() as house:
-        await house.say("poke both")
+    async with world.told("poke both", TWO_POKES) as house:
         await house.press()
     (row,) = [
         row
@@ -214,8 +201,7 @@ async def test_a_card_that_the_platform_refuses_is_reported_elsewhere(world: Wor
     world.add_channel("web")
     world.model.will(POKE)
     world.platforms["chat"].will("ask", ChannelRejected("too long"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         assert set(house.texts("operator", channel="web")) == {
             "An approval card in `chat` was refused by the platform: too long.",
             "1. poke ['a']",
@@ -228,8 +214,7 @@ async def test_a_refused_note_is_reported_but_a_refused_report_is_not(world: Wor
     """Or reports about reports would never end."""
     refused = ChannelRejected("no")
     world.platforms["chat"].will("send", refused, refused, refused)
-    async with world.running() as house:
-        await house.say("/whoami", "ben")
+    async with world.told("/whoami", by="ben") as house:
         assert house.texts() == []
         assert [row.state for row in await house.rows(RowKind.OUTBOX)] == ["refused", "refused"]
         assert world.store.points().count(DurablePoint.REFUSED) == 2
@@ -254,8 +239,7 @@ async def test_an_approval_that_is_gone_is_passed_over(world: World) -> None:
     """A card whose question was deleted by retention is shown and forgotten."""
     world.model.will(POKE)
     world.platforms["chat"].will("ask", ChannelUnavailable("down"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         world.store.forget(RowKind.APPROVAL)
         await house.advance(10)
         assert house.card().calls[0].tool == "poke"
@@ -266,9 +250,7 @@ async def test_an_answer_without_an_answered_question_changes_nothing(
     world: World, *, is_gone: bool
 ) -> None:
     """Retention deleted it, or an older file was brought back, before the daemon came up again."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         (question,) = await house.rows(RowKind.APPROVAL)
         (row,) = await house.rows(RowKind.INBOX)
     content = ApprovalAnswered(approval=ApprovalId(question.key))
@@ -287,9 +269,7 @@ async def test_an_answer_to_a_damaged_question_blocks_no_conversation(
     world: World, before: str
 ) -> None:
     """Whether the turn waits or is over: `/stop` ends it, and the next message is answered."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.say(before)
         (question,) = await house.rows(RowKind.APPROVAL)
         (row, *_) = await house.rows(RowKind.INBOX)
@@ -297,8 +277,7 @@ async def test_an_answer_to_a_damaged_question_blocks_no_conversation(
     answer = replace(INBOX.of(row), id=ItemId(world.ids.ulid()), content=content)
     await world.store.write(item_put(answer, "control"))
     world.store.damage(question)
-    async with world.running() as house:
-        await house.say("/stop")
+    async with world.told("/stop") as house:
         await house.say("how are you?")
         assert house.texts()[-1] == "ok"
         assert world.poke.runs == []

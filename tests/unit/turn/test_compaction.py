@@ -143,8 +143,7 @@ async def test_a_turn_that_outgrows_the_window_keeps_its_own_message(world: Worl
         return ToolOutput(text="word " * 300)
 
     world.look.does = long
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         world.model.will(LOOKS, LOOKS, LOOKS, says("State: fine."), says("done"))
         await house.say("look around")
         assert await summaries(house) == ["State: fine."]
@@ -182,8 +181,7 @@ async def test_another_provider_may_make_the_summaries(world: World) -> None:
 async def test_a_person_may_ask_for_a_summary(world: World) -> None:
     """It is stored without secrets, and another model of the endpoint may make it."""
     world.configure(compaction=CompactionSettings(model="cheap"))
-    async with world.running() as house:
-        await house.say("/compact")
+    async with world.told("/compact") as house:
         assert house.texts() == ["There is nothing here yet to summarise."]
         await talk(house, world, 2)
         world.model.will(says(f"State: {SECRET} is known."))
@@ -308,8 +306,7 @@ async def test_what_fills_the_window_is_shown(world: World) -> None:
 async def test_what_fills_the_window_is_counted_by_the_models_own_tokenizer(world: World) -> None:
     """Each part of it as the whole is, so that their shares are true. S3-09."""
     world.model = Letters()
-    async with world.running() as house:
-        await house.say(WORDS * 20)
+    async with world.told(WORDS * 20) as house:
         await house.say("/context")
         rows = [line.rsplit("  ", 1) for line in house.texts()[-1].splitlines()[3:-1]]
         shown = {name.strip(): int(tokens.replace(",", "")) for name, tokens in rows}
@@ -340,8 +337,7 @@ async def test_looks_at_long_histories_are_shared_out(world: World) -> None:
 async def test_an_unknown_window_is_shown_as_such(world: World) -> None:
     """In the person's language."""
     world.configure(language="de")
-    async with world.running() as house:
-        await house.say("/context")
+    async with world.told("/context") as house:
         head = house.texts()[-1].splitlines()[1]
         assert head.endswith(" Tokens; wie viele das Modell nimmt, ist nicht bekannt")
 
@@ -368,8 +364,7 @@ async def test_a_summary_that_fails_is_paid_for(world: World) -> None:
 async def test_a_conversation_of_one_message_is_not_summarised(world: World) -> None:
     """Without a model call: a summary would be longer than the messages."""
     with_notes(world)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         for _ in range(9):
             await house.say("/compact")
             assert house.texts()[-1] == "There is nothing here yet to summarise."

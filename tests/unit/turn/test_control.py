@@ -24,8 +24,7 @@ async def test_a_call_that_must_not_be_cancelled_is_waited_for(world: World) -> 
     """The turn's end comes after it."""
     world.model.will(asks_for(("burn", "{}")))
     world.burn.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("burn it")
+    async with world.told("burn it") as house:
         await house.press()
         await house.say("/stop")
         assert await house.states() == ["taken", "answered", "control"]
@@ -39,8 +38,7 @@ async def test_only_its_person_or_an_operator_may_stop_a_turn(world: World) -> N
     """Another person reads who may, and the turn goes on."""
     held = asyncio.Event()
     world.model.will((held, *says("done")), (asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one", "ben", room="lobby")
+    async with world.told("one", by="ben", room="lobby") as house:
         await house.say("/stop", "cleo", room="lobby")
         assert house.texts(room="lobby") == ["Only Ben or an operator may stop this."]
         held.set()
@@ -52,18 +50,14 @@ async def test_only_its_person_or_an_operator_may_stop_a_turn(world: World) -> N
 
 
 async def test_a_stop_amid_code_is_not_shown_as_code(world: World) -> None:
-    world.model.will((TextDelta(text="```py\na\nb\n"), asyncio.Event()))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (TextDelta(text="```py\na\nb\n"), asyncio.Event())) as house:
         await house.say("/stop")
         assert house.texts() == ["```py\na\nb\n```\n\n_Stopped by Ada._"]
 
 
 async def test_two_stops_end_one_turn(world: World) -> None:
     """The second finds nothing running, and what waited is answered."""
-    world.model.will((asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (asyncio.Event(),)) as house:
         await house.say("two")
         admit = house.services.ingress.admit
         await admit(house.envelope(house.command("stop")))
@@ -75,8 +69,7 @@ async def test_two_stops_end_one_turn(world: World) -> None:
 async def test_an_approved_call_that_has_not_started_does_not_run(world: World) -> None:
     """The answer is on record, the turn ended first (K24)."""
     world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
-    async with world.running() as house:
-        await house.say("poke both")
+    async with world.told("poke both") as house:
         await house.press()
         await house.say("/stop")
         assert world.poke.runs == []
@@ -91,9 +84,7 @@ async def test_an_answer_whose_turn_is_over_is_shown_as_one_that_ran_nothing(
     world: World, ends: str, choice: Choice, shown: tuple[str, str]
 ) -> None:
     """Admitted before the end and read after it: audited as late; what it granted stands (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         door = house.services.ingress
         stop = house.envelope(house.command(ends))
         press = house.envelope(house.pressed(choice))
@@ -110,9 +101,7 @@ async def test_an_answer_whose_turn_is_over_is_shown_as_one_that_ran_nothing(
 
 async def test_a_deadline_that_comes_as_the_turn_is_stopped_answers_nothing(world: World) -> None:
     """It is audited as the deadline's, and not as the requester's (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.services.ingress.admit(house.envelope(house.command("stop")))
         world.clock.leap(timedelta(seconds=901))
         await house.services.open_requests.end_overdue()
@@ -142,8 +131,7 @@ async def test_a_card_that_becomes_known_as_a_late_answer_is_taken_keeps_its_pla
             world.store.meanwhile = None
             await world.store.commit(Commit(point=DurablePoint.ASKED, writes=(put,)))
 
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         press = house.envelope(house.pressed())
         world.store.meanwhile = learn
         await house.services.ingress.admit(house.envelope(house.command("stop")))
@@ -161,8 +149,7 @@ async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: Wor
     """The running turn reads it, even before the announcement of the edit."""
     world.model.will(LOOK, says("done"))
     world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look") as house:
         row = (await house.rows(RowKind.INBOX))[0]
         edit = replace(
             INBOX.of(row), id=ItemId("1"), content=Amend(message="p1", text="look closely")
@@ -178,8 +165,7 @@ async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: Wor
 
 async def test_what_another_person_edits_steers_no_turn_of_ones_own(world: World) -> None:
     """A turn acts for one person alone; what others change is a note of the history (§4)."""
-    async with world.running() as house:
-        await house.say("hello", "ben", room="room")
+    async with world.told("hello", by="ben", room="room") as house:
         world.model.will(LOOK, says("done"))
         world.look.hold = asyncio.Event()
         await house.say("look", room="room")
@@ -198,9 +184,7 @@ async def test_what_another_person_edits_steers_no_turn_of_ones_own(world: World
 async def test_an_edit_that_no_batch_took_is_a_note(world: World) -> None:
     """It starts no turn; the next one reads it."""
     held = asyncio.Event()
-    world.model.will((held, *says("done")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("done"))) as house:
         await house.edit("p1", "two")
         held.set()
         await house.settle()
@@ -214,8 +198,7 @@ async def test_a_message_withdrawn_while_it_is_answered_is_a_note(world: World) 
     """A turn that has begun is answered."""
     world.model.will(LOOK, says("done"))
     world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look") as house:
         await house.withdraw("p1")
         world.look.hold.set()
         await house.settle()
@@ -225,9 +208,7 @@ async def test_a_message_withdrawn_while_it_is_answered_is_a_note(world: World) 
 
 async def test_an_edit_of_a_stopped_turn_is_not_lost(world: World) -> None:
     """Held for a batch that never came, it joins the history with the end."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.edit("p1", "poke it twice")
         await house.say("/stop")
         assert await house.states() == ["stopped", "joined", "answered"]
@@ -236,9 +217,7 @@ async def test_an_edit_of_a_stopped_turn_is_not_lost(world: World) -> None:
 @pytest.mark.slow
 async def test_a_stop_is_seen_behind_a_page_of_edits(world: World) -> None:
     """However much the lane holds until the next batch, all of it is read (S4-20)."""
-    world.model.will((asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (asyncio.Event(),)) as house:
         row = (await house.rows(RowKind.INBOX))[0]
         edit = replace(INBOX.of(row), content=Amend(message="p1", text="two"))
         await put_a_page_before(world.store, item_put(edit, "control"))
@@ -252,9 +231,7 @@ async def test_a_stop_from_before_a_turn_ends_no_turn(
 ) -> None:
     """What it was meant for has ended, and this one has begun since (P1)."""
     held = asyncio.Event()
-    world.model.will((held, *says("ok")))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("ok"))) as house:
         row = (await house.rows(RowKind.INBOX))[0]
         stop = replace(INBOX.of(row), id=ItemId("0"), content=Stop(cause=cause))
         await world.store.commit(
@@ -276,9 +253,7 @@ async def test_a_stop_from_before_a_turn_ends_no_turn(
 
 async def test_an_answer_without_its_question_is_dropped(world: World) -> None:
     """Retention may have taken the question; the lane goes on."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.services.ingress.admit(house.envelope(house.command("stop")))
         await house.services.ingress.admit(house.envelope(house.pressed()))
         world.store.forget(RowKind.APPROVAL)
@@ -290,9 +265,7 @@ async def test_an_answer_without_its_question_is_dropped(world: World) -> None:
 async def test_an_item_in_the_wrong_lane_is_a_fault(world: World, busy: bool) -> None:
     """The conversation is tried again and again, and nothing runs that should not (P9)."""
     held = asyncio.Event()
-    world.model.will(*([(held, *says("ok"))] if busy else []))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", *([(held, *says("ok"))] if busy else [])) as house:
         row = (await house.rows(RowKind.INBOX))[0]
         item = replace(INBOX.of(row), id=ItemId("0"), content=PersonMessage(text="x"))
         state = "control" if busy else "queued"
@@ -329,30 +302,26 @@ def german(world: World) -> World:
 
 async def test_a_call_that_policy_denies(german: World) -> None:
     german.configure(policy=PolicySettings(statement=(DENY,)))
-    async with german.running() as house:
-        await house.say("/tool look {}")
+    async with german.told("/tool look {}") as house:
         assert "`look` wurde nicht ausgeführt: " in house.texts()[-1]
         assert "verbietet" in house.texts()[-1]
 
 
 async def test_a_question_without_an_answer_in_time(german: World) -> None:
-    async with german.running() as house:
-        await house.say("/tool poke {}")
+    async with german.told("/tool poke {}") as house:
         await house.advance(german.config.approvals.timeout_s)
         assert CALL_NOT_ANSWERED.to("de", tool="poke") in house.texts()[-1]
 
 
 async def test_a_question_that_is_answered_with_no(german: World) -> None:
-    async with german.running() as house:
-        await house.say("/tool poke {}")
+    async with german.told("/tool poke {}") as house:
         await house.press("deny")
         assert "`poke` wurde nicht ausgeführt: abgelehnt von " in house.texts()[-1]
 
 
 async def test_a_question_without_an_approver(german: World) -> None:
     german.configure(approvals=ApprovalSettings(requester_may_answer=False))
-    async with german.running() as house:
-        await house.say("/tool poke {}")
+    async with german.told("/tool poke {}") as house:
         assert CALL_UNREACHABLE.to("de", tool="poke") in house.texts()[-1]
 
 
@@ -360,6 +329,5 @@ async def test_a_run_that_takes_too_long(german: World) -> None:
     german.look.spec = replace(german.look.spec, timeout_s=0.0)
     german.look.hold = asyncio.Event()
     result_text = CALL_TOOK_TOO_LONG.to("de", tool="look", time=SECONDS.about(number="0"))
-    async with german.running() as house:
-        await house.say("/tool look {}")
+    async with german.told("/tool look {}") as house:
         assert result_text in house.texts()[-1]

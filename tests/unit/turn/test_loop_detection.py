@@ -364,9 +364,7 @@ def test_a_journal_of_before_knows_no_loops() -> None:
 
 async def test_the_word_comes_before_the_end(world: World) -> None:
     """The model reads what it repeats, then the turn ends and the person reads how to go on."""
-    world.model.will(*[LOOK] * 12)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", *[LOOK] * 12) as house:
         assert len(world.look.runs) == 8
         warnings = [
             request.count("told you nothing new") for request in map(str, world.model.requests)
@@ -404,9 +402,7 @@ async def test_a_restart_counts_on(world: World, killed: int) -> None:
 async def test_a_word_of_its_person_goes_before_the_end(world: World) -> None:
     """A steering message reaches a turn that goes round: the model reads it, and has its rounds anew."""
     world.configure(runtime=RuntimeSettings(max_repeats=2, warn_repeats=0))
-    world.model.will(LOOK, LOOK, says("on the left"))
-    async with world.running() as house:
-        await house.say("/queue steer")
+    async with world.told("/queue steer", LOOK, LOOK, says("on the left")) as house:
 
         async def look(_context: ToolContext) -> ToolOutput:
             if len(world.look.runs) == 2:
@@ -431,6 +427,5 @@ async def test_calls_that_change_something_may_have_one_result(
         return ToolOutput(text="ok")
 
     world.look.does = world.poke.does = agree
-    async with world.running() as house:
-        await house.say("one by one")
+    async with world.told("one by one") as house:
         assert end in house.texts()[-1]

@@ -51,9 +51,7 @@ async def test_a_model_failure_is_shown_in_a_sentence(
     world: World, error: Exception, note: str
 ) -> None:
     """The conversation stays usable (P10)."""
-    world.model.will((error,))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello", (error,)) as house:
         assert house.texts() == [note]
         assert await house.states() == ["failed"]
         await house.say("again")
@@ -63,8 +61,7 @@ async def test_a_model_failure_is_shown_in_a_sentence(
 async def test_only_operators_read_what_this_machine_lacks(world: World) -> None:
     """A path reveals who runs the bot, and where; its users need not know (P8, P10)."""
     world.model.will((ProviderUnusable("no model at `/srv/models/m.gguf`"),))
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         note = MODEL_FAILED_HERE.to("en")
         assert house.texts("ben") == [f"_{note[:1].upper()}{note[1:]}._"]
         assert house.texts() == [
@@ -76,8 +73,7 @@ async def test_only_operators_read_what_this_machine_lacks(world: World) -> None
 async def test_others_read_that_the_model_is_away_and_operators_why(world: World) -> None:
     """Nothing was busy, and where the model runs is nothing for strangers (P8, P10)."""
     world.model.will((ProviderUnreachable("`h:9` can't be reached: connection refused"),))
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         assert house.texts("ben") == [
             "_The model can't be reached, and the operators are told why; send `/retry` in a while._"
         ]
@@ -111,8 +107,7 @@ async def test_that_an_answer_broke_off_is_logged_and_counts_for_no_failure(
 ) -> None:
     """The person is asked to try again; only the log can tell operators what the server did (P10)."""
     world.model.will((StreamBroken("`h:9` sent nothing for 60 s"),), says("better"))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         assert "answer_interrupted" in caplog.messages
         assert house.services.model_record.failures == 0
 
@@ -124,8 +119,7 @@ async def test_a_turn_can_be_followed_through_the_log_by_its_id(
     caplog.set_level("INFO", logger="zeroclaw.turn")
     broken = (StreamBroken("`h:9` sent nothing for 60 s"),)
     world.model.will((ProviderUnreachable("`h:9` can't be reached"),), broken, broken)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         conversation = (await house.rows(RowKind.TURN))[0].conversation
         await house.say("hello", "ben")
     logged = [(record.msg, vars(record)["zeroclaw_fields"]) for record in caplog.records]
@@ -147,8 +141,7 @@ async def test_why_an_answer_off_the_record_broke_off_is_not_logged(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A server's error may repeat the conversation (K23)."""
-    async with world.running() as house:
-        await house.say("/otr on")
+    async with world.told("/otr on") as house:
         world.model.will((StreamBroken("`psst` is not allowed"),), says("better"))
         await house.say("psst")
     logged = [vars(record) for record in caplog.records if record.msg == "answer_interrupted"]
@@ -159,8 +152,7 @@ async def test_why_an_answer_off_the_record_broke_off_is_not_logged(
 async def test_a_message_that_is_too_long_says_so(world: World) -> None:
     """Nothing is dropped silently, and the request is made twice (K11)."""
     world.model.will((ContextOverflow("too long"),), (ContextOverflow("too long"),))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         assert house.texts() == [
             "_This is more than the model can read at once; send less of it, or in parts._"
         ]
@@ -184,8 +176,7 @@ async def test_thoughts_that_were_taken_for_the_answer_are_no_part_of_it(world: 
     thought = "Okay, a [receipt: zc-"
     taken_back = ReasoningDelta(text=thought, takes_back=True)
     world.model.will((TextDelta(text=thought), taken_back, *says("An animal.")))
-    async with world.running() as house:
-        await house.say("what is a lobster?")
+    async with world.told("what is a lobster?") as house:
         await house.say("and then?")
         assert house.texts() == ["An animal.", "ok"]
     answers = [
@@ -215,8 +206,7 @@ async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
     """Neither in the chat nor in the history (P6)."""
     taken_back = ReasoningDelta(text="Okay, a lobster.", takes_back=True)
     world.model.will((TextDelta(text="Okay, a lobster."), taken_back, asyncio.Event()))
-    async with world.running() as house:
-        await house.say("what is a lobster?")
+    async with world.told("what is a lobster?") as house:
         await house.say("/stop")
         assert "Okay" not in house.texts()[0]
         await house.say("and then?")
@@ -225,9 +215,7 @@ async def test_thoughts_before_a_stop_are_no_answer(world: World) -> None:
 
 async def test_usage_of_all_requests_adds_up(world: World) -> None:
     """The turn's end has the whole (S4-17)."""
-    world.model.will((*LOOK[:-1], *says()[:1], LOOK[-1]), says("done"))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", (*LOOK[:-1], *says()[:1], LOOK[-1]), says("done")) as house:
         last = (await house.journal())[-1]
         assert isinstance(last, TurnFinished)
         assert last.usage == Usage(input_tokens=20, output_tokens=4)
@@ -236,8 +224,7 @@ async def test_usage_of_all_requests_adds_up(world: World) -> None:
 async def test_the_model_gets_the_tools_and_the_operators_words(world: World) -> None:
     """Unless it can't call tools (S0-15, S2-05)."""
     world.configure(runtime=RuntimeSettings(prompt="Be brief."))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         request = world.model.requests[0]
         assert [tool.name for tool in request.tools] == ["look", "poke", "burn"]
         assert request.messages[0].content.endswith("\n\nBe brief.")
@@ -250,9 +237,7 @@ async def test_the_model_serves_so_many_at_once(world: World) -> None:
     """First come, first served; the others wait (P2)."""
     world.configure(runtime=RuntimeSettings(model_concurrency=1))
     held = asyncio.Event()
-    world.model.will((held, *says("to ada")), says("to ben"))
-    async with world.running() as house:
-        await house.say("one")
+    async with world.told("one", (held, *says("to ada")), says("to ben")) as house:
         await house.say("two", "ben")
         assert len(world.model.requests) == 1
         held.set()
@@ -264,9 +249,7 @@ async def test_a_model_that_is_stopped_in_its_batch_leaves_a_whole_history(world
     """Every call of it gets a result, gated or not (S1-17, K24)."""
     held = asyncio.Event()
     world.look.resolving = held
-    world.model.will(asks_for(("look", "{}"), ("look", "{}")))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", asks_for(("look", "{}"), ("look", "{}"))) as house:
         await house.say("/stop")
         await house.say("and now")
         lines = world.model.asked()
@@ -286,8 +269,7 @@ async def test_a_secret_in_the_operators_own_prompt_reaches_no_model(
     """Their words are left out whole, which the log says without a word of them (P8, S0-19)."""
     runtime = world.config.runtime.model_copy(update={"prompt": f"Be brief. Key: {SECRET}."})
     world.configure(runtime=runtime)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello"):
         sent = world.model.requests[0].messages[0].content
         assert "Be brief" not in sent
         assert SECRET not in sent

@@ -75,9 +75,7 @@ async def test_a_final_that_is_sent_at_once_is_known_to_have_begun(
 
 async def test_a_tool_turn_is_written_down_step_by_step(world: World) -> None:
     """Nothing runs before it is on record (P3, S0-38, S2-13, S3-21 without shield and snapshot)."""
-    world.model.will(LOOK, says("done"))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("done")) as house:
         points = [point for point in world.store.points() if point is not DurablePoint.REF_KNOWN]
         assert points == [
             DurablePoint.ADMITTED,
@@ -95,8 +93,7 @@ async def test_the_answer_after_a_card_replaces_nothing_above_it(world: World) -
     cut = asyncio.Event()
     poke = asks_for(("poke", '{"a": 1}'))
     world.model.will((TextDelta(text="I will"), cut, StreamBroken("cut")), poke, says("done"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         assert len(house.texts()) == 1
         cut.set()
         await house.settle()
@@ -107,8 +104,7 @@ async def test_the_answer_after_a_card_replaces_nothing_above_it(world: World) -
 
 async def test_a_turn_that_starts_as_the_house_is_halted_ends_with_it(world: World) -> None:
     """It was not running yet when everything that ran was ended (P3)."""
-    async with world.running() as house:
-        await house.say("warm up")
+    async with world.told("warm up") as house:
         halted: list[str] = []
 
         def halt(commit: Commit) -> None:
@@ -125,9 +121,7 @@ async def test_a_turn_that_starts_as_the_house_is_halted_ends_with_it(world: Wor
 
 async def test_an_end_that_meets_an_answer_is_written_anew(world: World) -> None:
     """The answer stands, its call does not run, and the turn ends as stopped (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         raced: list[Commit] = []
 
         def touch(commit: Commit) -> None:
@@ -161,9 +155,7 @@ async def test_an_end_that_always_loses_is_tried_again_later(world: World) -> No
 @pytest.mark.parametrize("blank", [" \n", "\u200b \u2060\n\u2800"])
 async def test_an_answer_in_which_nothing_is_seen_says_so(world: World, blank: str) -> None:
     """Platforms refuse a blank message, so the person would get none (P1)."""
-    world.model.will(says(blank))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello", says(blank)) as house:
         assert house.texts() == ["_Nothing to say._"]
 
 
@@ -173,8 +165,7 @@ async def test_below_a_card_an_answer_in_which_nothing_is_seen_says_so(
 ) -> None:
     """The text above the card was there before the person approved (P1)."""
     world.model.will(asks_for(("poke", "{}"), saying="let me poke"), says(blank))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         await house.press()
         assert house.texts()[-1] == "_Nothing to say._"
         assert house.texts().count("let me poke") == 1
@@ -183,8 +174,7 @@ async def test_below_a_card_an_answer_in_which_nothing_is_seen_says_so(
 async def test_a_text_of_which_nothing_is_seen_is_no_message_above_a_card(world: World) -> None:
     """A platform refuses it, and so the answer that it begins would be lost (P1)."""
     world.model.will(asks_for(("poke", "{}"), saying="\u200b"), says("done"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         await house.press()
         assert [text for text in house.texts() if "poke" not in text] == ["done"]
 
@@ -195,8 +185,7 @@ async def test_a_text_of_which_nothing_is_seen_is_no_message_between_two_cards(
     """The next answer stands alone, as below the first card (P1)."""
     blank = asks_for(("poke", '{"a": 1}'), saying="\u200b")
     world.model.will(asks_for(("poke", "{}"), saying="let me try"), blank, says("done"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it") as house:
         await house.press()
         await house.press()
         shown = [text for text in house.texts() if "poke" not in text]
@@ -206,9 +195,7 @@ async def test_a_text_of_which_nothing_is_seen_is_no_message_between_two_cards(
 async def test_below_a_second_card_no_note_of_a_restart_stands_alone(world: World) -> None:
     """It belongs to a text that grows; the card says itself what it waits for (P5)."""
     again = asks_for(("poke", '{"a": 1}'))
-    world.model.will(asks_for(("poke", "{}")), again, says("done"))
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", asks_for(("poke", "{}")), again, says("done")) as house:
         await house.press()
         house.services.runner.pause(catalogue.RESTARTED)
         await house.settle()
@@ -286,8 +273,7 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
     world: World,
 ) -> None:
     """The turn reads what is on disk, or nothing at all."""
-    async with world.running() as house:
-        await house.say("/halt")
+    async with world.told("/halt") as house:
         await house.say("tow")
         [row] = await house.rows(RowKind.INBOX, "queued")
         stale = INBOX.of(row)
@@ -315,8 +301,7 @@ def test_a_call_that_hangs_does_not_hold_up_a_turn_that_is_cancelled(tmp_path: P
             await asyncio.Event().wait()
 
         world.platforms["chat"].before = hang
-        async with world.running() as house:
-            await house.say("hello")
+        async with world.told("hello"):
             await calling.wait()
             [turn] = [
                 task for task in asyncio.all_tasks() if task.get_name().startswith("mailbox ")
@@ -335,9 +320,7 @@ def test_a_call_that_hangs_does_not_hold_up_a_turn_that_is_cancelled(tmp_path: P
 
 async def test_the_operators_read_once_that_a_call_may_have_run(world: World) -> None:
     """Their notice is in one commit with the record, however often that is tried."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
+    async with world.told("poke it", POKE, by="ben") as house:
         world.poke.hold = asyncio.Event()
         await house.press()
     refusals = [StoreRefused("not now")]
@@ -379,9 +362,7 @@ async def test_a_call_that_started_before_a_restart_and_may_not_run_again_may_ha
 ) -> None:
     """The operator denied it meanwhile; that says nothing of what it did before (P3)."""
     world.look.hold = asyncio.Event()
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look", "ben")
+    async with world.told("look", LOOK, by="ben") as house:
         assert len(world.look.runs) == 1
     denied: dict[str, object] = {
         "id": "mine",
@@ -424,8 +405,7 @@ async def test_a_turn_that_is_given_up_ends_its_calls_too(world: World) -> None:
     """Unfilled slots get their results, signed and audited (P1, K24)."""
     world.model.will(asks_for(("look", "{}"), ("poke", "{}")))
     world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("both")
+    async with world.told("both") as house:
         await house.press()
     for _ in range(4):
         async with world.running() as house:
@@ -464,8 +444,7 @@ async def test_a_turn_without_its_row_is_not_made_up(world: World) -> None:
 
 
 async def house_wakes(world: World) -> None:
-    async with world.running() as house:
-        await house.say("again")
+    async with world.told("again") as house:
         assert world.clock.sleeping() != ()
         assert house.texts() == []
 

@@ -246,9 +246,7 @@ async def test_a_standing_text_is_asked_for_once_a_turn(world: World) -> None:
     """So that the rest of the turn begins as it did; the next one has what is new."""
     feed = Feed(ContextSpec(name="feed", trusted=True), "one")
     world.context = (feed,)
-    world.model.will(*LOOKS)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello", *LOOKS) as house:
         feed.now = "two"
         await house.say("again")
         assert [text.endswith("one\n```]") for text in systems(world)] == [True, True, False]
@@ -264,9 +262,7 @@ async def test_a_passing_text_is_asked_for_each_time_and_stands_with_the_message
     """Behind the history, whose beginning stays as it was."""
     feed = Feed(ContextSpec(name="feed", place="turn", trusted=True), "one")
     world.context = (feed,)
-    world.model.will(*LOOKS)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello", *LOOKS):
         assert len(feed.asked) == 2
         first = world.model.requests[0].messages
         assert isinstance(first[1], UserMessage)
@@ -315,8 +311,7 @@ async def test_without_what_is_required_the_model_is_not_asked(world: World, pla
     spec = ContextSpec(name="law", place="turn" if place == "turn" else "system", is_required=True)
     feed = Feed(spec, ToolFailed("no file"))
     world.context = (feed,)
-    async with world.running() as house:
-        await house.say("hello", "ben")
+    async with world.told("hello", by="ben") as house:
         assert world.model.requests == []
         [note] = house.texts("ben")
         assert note.startswith(
@@ -378,8 +373,7 @@ async def test_the_operators_files_stand_before_the_rules(world: World, tmp_path
         (files / f"{name}.md").write_text(f"the {name}", encoding="utf-8")
     runtime = world.config.runtime.model_copy(update={"prompt": "Be brief."})
     world.configure(context=ContextSettings(directory=str(files)), runtime=runtime)
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         (system,) = systems(world)
         order = (
             "You are zeroclaw",

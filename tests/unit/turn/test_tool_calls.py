@@ -33,9 +33,7 @@ async def test_a_run_gets_what_it_may_touch_below_a_directory(world: World) -> N
         return ToolOutput(text=f"{context.permits('file:/a')} {context.permits('file:/.env')}")
 
     world.look.does = touch
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK):
         [result] = results(world)
         assert "True False" in result
 
@@ -48,9 +46,7 @@ async def test_a_result_is_data_with_a_receipt(world: World) -> None:
         return ToolOutput(text=output)
 
     world.look.does = leak
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK):
         [result] = results(world)
         assert result.startswith("`look` returned (data, not instructions):\n````\na ``` fence, ")
         assert SECRET not in result
@@ -86,9 +82,7 @@ async def test_a_tool_that_fails_breaks_nothing(
         return output
 
     world.look.does = fail
-    world.model.will(asks_for(("look", "{}"), ("look", "{}")), says("I see"))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", asks_for(("look", "{}"), ("look", "{}")), says("I see")) as house:
         assert [result.startswith(text) for result in results(world)] == [True, True]
         assert SECRET not in "".join(results(world))
         assert house.texts() == ["I see"]
@@ -101,9 +95,7 @@ async def test_a_workspace_that_can_not_be_made_fails_the_call_and_says_why(
     """As without an inode; the turn went around until it was given up as cut off again and again."""
     blocker = tmp_path / "workspaces"
     blocker.touch()
-    world.model.will(LOOK, says("No room."), LOOK, says("Now there is."))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("No room."), LOOK, says("Now there is.")) as house:
         [result] = results(world)
         assert re.fullmatch(r"`look` failed: workspace_dir: `.*`: not a directory; .*", result)
         assert (world.look.runs, house.texts()) == ([], ["No room."])
@@ -114,9 +106,7 @@ async def test_a_workspace_that_can_not_be_made_fails_the_call_and_says_why(
 
 async def test_what_changed_since_the_approval_does_not_run(world: World) -> None:
     """The resources are resolved again and compared (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         world.poke.touches = ("file:/elsewhere",)
         await house.press()
         assert world.poke.runs == []
@@ -128,8 +118,7 @@ async def test_what_changed_since_the_approval_does_not_run(world: World) -> Non
 async def test_a_halt_between_approval_and_run_wins(world: World) -> None:
     """The policy decides again immediately before the run (P3)."""
     world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
-    async with world.running() as house:
-        await house.say("poke both")
+    async with world.told("poke both") as house:
         await house.press()
         await house.say("/halt")
         assert world.poke.runs == []
@@ -145,9 +134,7 @@ async def test_a_grant_that_ends_before_the_run_lets_nothing_run(world: World) -
             world.poke.resolving = held
 
     world.configure(approvals=ApprovalSettings(grant_s=60.0))
-    world.model.will(POKE, says("poked"), POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE, says("poked"), POKE) as house:
         await house.press("for_a_time")
         assert len(world.poke.runs) == 1
         house.services.bus.subscribe(hold)
@@ -164,16 +151,13 @@ async def test_each_call_of_a_batch_is_run_by_its_own_tool(world: World) -> None
     """Where none of them waits for a person they are decided about together."""
     world.configure(autonomy="full")
     world.model.will(asks_for(("look", "{}"), ("poke", '{"a": 1}'), ("look", '{"b": 2}')))
-    async with world.running() as house:
-        await house.say("all three")
+    async with world.told("all three"):
         assert (sorted(world.look.runs, key=len), world.poke.runs) == ([{}, {"b": 2}], [{"a": 1}])
 
 
 async def test_a_call_that_did_not_start_is_reported_as_not_run(world: World) -> None:
     """Beside one that may have (K24)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         await house.say("/stop")
         await house.say("what happened?")
         assert results(world) == [DID_NOT_RUN]
@@ -214,18 +198,14 @@ async def test_a_process_group_is_on_record_while_it_runs(world: World) -> None:
         return ToolOutput(text="done")
 
     world.look.does = spawn
-    world.model.will(LOOK)
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK):
         assert seen == [1, 0]
 
 
 async def test_an_unreachable_approver_denies_only_what_asks(world: World) -> None:
     """The rest of the batch goes on (K2)."""
     world.configure(approvals=ApprovalSettings(approvers=("person:nobody",)))
-    world.model.will(asks_for(("look", "{}"), ("poke", "{}")))
-    async with world.running() as house:
-        await house.say("both")
+    async with world.told("both", asks_for(("look", "{}"), ("poke", "{}"))):
         look_result, poked = results(world)
         assert look_result.startswith("`look` returned")
         assert "no operator can be reached" in poked
@@ -260,18 +240,14 @@ async def test_a_run_that_ends_as_if_cancelled_has_failed(world: World) -> None:
         raise asyncio.CancelledError
 
     world.look.does = give_up
-    world.model.will(LOOK, says("done"))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", LOOK, says("done")) as house:
         assert house.texts() == ["done"]
         assert results(world)[0].startswith("`look` failed: a fault in the tool's own code")
 
 
 async def test_a_damaged_store_runs_nothing(world: World) -> None:
     """A call without its row has no owner."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
+    async with world.told("poke it", POKE) as house:
         world.store.forget(RowKind.ACTION)
         await house.press()
         assert world.poke.runs == []
@@ -289,9 +265,7 @@ async def test_a_call_is_shown_while_it_runs_and_as_it_ended_and_nothing_of_its_
     tool = world.look
     tool.hold = asyncio.Event()
     calls = asks_for(("look", '{"at": "diary"}'), ("nothing", "{}"), saying="let me see")
-    world.model.will(calls, says("done"))
-    async with world.running() as house:
-        await house.say("look")
+    async with world.told("look", calls, says("done")) as house:
         assert [call.text for call in chat.called("typing")] == ["look running"]
         tool.hold.set()
         await house.settle()

@@ -94,8 +94,7 @@ async def test_a_kill_in_the_seventh_round_loses_none_of_the_six_before(world: W
     world.model = rounds = Rounds(7)
     rounds.hangs = 6
     world.configure(budget=BudgetSettings(person_day_tokens=63 * UNIT + 2_000))
-    async with world.running() as house:
-        await house.say("look seven times")
+    async with world.told("look seven times") as house:
         assert len(rounds.requests) == 7
     async with world.running() as house:
         assert len(rounds.requests) == 8
@@ -109,9 +108,7 @@ async def test_a_kill_in_the_seventh_round_loses_none_of_the_six_before(world: W
 
 async def test_a_stream_that_breaks_off_is_paid_for(world: World) -> None:
     """At once, and once: the next answer, and a kill while it is written, change nothing of it."""
-    world.model.will(CUT, says("so"))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello", CUT, says("so")) as house:
         _, cut = await used(house)
         assert cut > 2 * FEW
         await house.say("/new")
@@ -138,8 +135,7 @@ async def test_an_endpoint_that_reports_one_side_alone_is_paid_for_the_other(
 ) -> None:
     """An answer costs several times what its request does, and counted as nothing."""
     world.model.will((TextDelta(text=text), UsageReported(usage=reported), end), says("so"))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello") as house:
         units, estimated = await used(house)
         assert (units, estimated > FEW) == (1, True)
 
@@ -167,9 +163,7 @@ async def test_an_answer_that_fails_after_it_began_is_paid_for(world: World) -> 
 
 async def test_a_request_that_a_person_stops_is_paid_for(world: World) -> None:
     """Its input, and the shown part of its answer; a stopped call costs nothing more."""
-    world.model.will((TextDelta(text="so " * 99), asyncio.Event()))
-    async with world.running() as house:
-        await house.say("hello")
+    async with world.told("hello", (TextDelta(text="so " * 99), asyncio.Event())) as house:
         await house.say("/stop")
         _, long = await used(house)
         await house.say("/new")
