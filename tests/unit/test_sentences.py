@@ -36,7 +36,7 @@ ELSEWHERE = {
     "conversation/message_text.py:late_for_the_model": "when a message was written",
     "gate/outgoing_files.py": "what is read in place of a result",
     "conversation/attachments.py": "what files came",
-    "turn/executor.py:_check": "what is read in place of a result",
+    "turn/tool_calls.py:_stopped": "what is read in place of a result",
     "turn/results.py": "how a result is wrapped",
     # for readers of the command line, the console's pages, a log or a configuration
     "daemon/config_check.py": "faults of a configuration",
