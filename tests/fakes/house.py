@@ -34,6 +34,7 @@ from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
 from tests.fakes.scripted_channel import ScriptedChannel, Shown
 from tests.fakes.scripted_model import Answer, ScriptedModel
 from zeroclaw.channel import Capabilities, Card, Channel, ChannelContext, Outcome, TranscriptItem
+from zeroclaw.clock import Ids
 from zeroclaw.config.model import ChannelSettings, Config
 from zeroclaw.context_provider import ContextProvider
 from zeroclaw.conversation.inbox import INBOX, Obeyed
@@ -88,7 +89,7 @@ class World:
     ) -> None:
         self.config = config
         self.clock = clock or ManualClock()
-        self.ids = CountingIds(clock=self.clock)
+        self.ids: Ids = CountingIds(clock=self.clock)
         self.store = MemoryStore(clock=self.clock, tables=TABLES)
         self.model = ScriptedModel()
         self.summariser: ScriptedModel | None = None

@@ -28,7 +28,7 @@ from zeroclaw.conversation.attachments import (
     parts,
     with_files,
 )
-from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Stop
+from zeroclaw.conversation.inbox import INBOX, Item, PersonMessage, Stop, came_after
 from zeroclaw.conversation.message_text import first_id, messages, origins, own_text, whole_text
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
@@ -341,7 +341,8 @@ def _stops(control: Item, item: Item) -> bool:
     is_theirs = control.principal.id == item.principal.id
     match control.content:
         case Stop(cause="stop"):
-            return item.id < control.id and (is_theirs or "operator" in control.principal.roles)
+            is_after = came_after(control.id, first_id(item))
+            return is_after and (is_theirs or "operator" in control.principal.roles)
         case Stop(cause="interrupt", before=before):
             return is_theirs and (before is None or item.id < before)
         case _:

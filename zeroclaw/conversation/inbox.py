@@ -4,9 +4,10 @@ There are two lanes. Items that start turns wait in order (`queued`); items that
 turn are handled at once (`control`). Every item ends in exactly one of the final states (P1).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
+from zeroclaw.clock import made_at
 from zeroclaw.config.model import WhileBusy
 from zeroclaw.envelope import (
     Address,
@@ -20,6 +21,9 @@ from zeroclaw.envelope import (
 from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Age, Ages, Column, Owner, Table, json_codec
 from zeroclaw.value import Value
+
+LONGEST_STOP = timedelta(hours=1)
+"""Longest time for which a stop waits in the control lane, by far."""
 
 
 class Fragment(Value, stored_as="Piece"):
@@ -234,3 +238,11 @@ def said_by(item: Item, *texts: str) -> str:
     """
     speaker = "" if item.address.direct else f"{item.principal.label}: "
     return speaker + "\n\n".join(texts)
+
+
+def came_after(stop: str, item: str) -> bool:
+    """Whether a stop, by its id, came after an item.
+
+    A stop is taken within seconds. If it seems to be older by hours, the clock was set back between.
+    """
+    return item < stop or made_at(item) - made_at(stop) > LONGEST_STOP

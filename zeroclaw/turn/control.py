@@ -13,6 +13,7 @@ from zeroclaw.conversation.inbox import (
     Revoked,
     Stop,
     Withdraw,
+    came_after,
     item_put,
     said_by,
 )
@@ -153,7 +154,7 @@ class ControlLane:
                 is_older = before is None or opened.item < before
                 return is_older and item.principal.id == opened.principal.id
             case Stop(cause="stop"):
-                return opened.item < item.id
+                return came_after(item.id, opened.item)
             case Stop(cause="new" | "forget"):
                 return opened.turn < item.id  # messages collected by a `/new` are answered first
             case Stop(cause="revoked"):

@@ -4,10 +4,12 @@ import asyncio
 from datetime import timedelta
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_model import LOOK, asks_for, says
+from tests.fakes.scripted_channel import Hang
+from tests.fakes.scripted_model import LOOK, POKE, asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
-from zeroclaw.envelope import Attachment, Command, Said
+from zeroclaw.envelope import Attachment, Command, Continues, Said
 from zeroclaw.errors import ChannelUnavailable
+from zeroclaw.host.ids import SystemIds
 from zeroclaw.inbound.reassembly import MAX_WINDOWS
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind, Write
@@ -170,6 +172,38 @@ async def test_a_stop_ends_no_turn_of_a_message_written_after_it(world: World) -
         await house.settle()
         assert house.texts() == ["to one", "Nothing is running.", "to two"]
         assert "did not come" not in world.model.requests[-1].messages[-1].content
+
+
+async def test_a_stop_after_the_clock_was_set_back_ends_its_turn(world: World) -> None:
+    """Ids made before do not sort before those made since, if it was wrong by days."""
+    world.ids = SystemIds(world.clock)
+    world.clock.leap(timedelta(days=2))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.clock.leap(-timedelta(days=2))
+        await house.say("/stop")
+        assert house.texts()[-1] == "_Stopped by Ada._"
+
+
+async def test_a_stop_within_an_album_ends_the_wait_for_its_files(world: World) -> None:
+    world.platforms["chat"].files["a"] = b"milk"
+    world.platforms["chat"].will("fetch", None, Hang())
+    world.model.will((asyncio.Event(), *says("never")))
+    file = Attachment(reference="a", name="a", media_type="x/y", size_bytes=4)
+    async with world.running() as house:
+
+        async def picture(text: str) -> None:
+            part = replace(house.envelope(Said(text=text), room="room"), attachments=(file,))
+            part = replace(part, continues=Continues(within_s=WINDOW_S, group="album"))
+            await world.platforms["chat"].say(part)
+            await house.settle()
+
+        await picture("first")
+        await house.say("/stop", room="room")
+        await picture("second")
+        await house.advance(WINDOW_S)
+        assert house.texts(room="room") == ["_Stopped by Ada._"]
 
 
 async def test_a_halt_holds_collected_messages(world: World) -> None:
