@@ -82,7 +82,7 @@ class EmailSettings(BaseModel):
     """Seconds between checks for mail, in case the server announces none; servers end a wait of more
     than half an hour."""
     max_mail_bytes: int = Field(default=20_000_000, ge=100_000, le=100_000_000)
-    """Of a larger mail only the first part is read, and its files are only named."""
+    """Of a larger mail only the first part is read, and the files in that are only named."""
     sender_per_hour: int = Field(default=20, ge=1, le=1_000)
     """Mails of one sender that are answered within an hour; others stay unread."""
     account_per_hour: int = Field(default=200, ge=1, le=10_000)

@@ -103,7 +103,8 @@ def journal_cut(journal: Iterable[tuple[int, entries.Entry]], before: datetime) 
     result loses its call. It is after the end if everything is old and no turn is open.
 
     Args:
-        journal: Entries and their numbers, from the first one; reading stops at the first entry that is not old.
+        journal: Its entries with their numbers, from the first one; reading stops at the first that
+            is not old.
         before: Older entries may be deleted.
     """
     first_kept: int | None = None
